@@ -1,0 +1,20 @@
+// What both halves of the extension share: statuses as Python exceptions.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TRUENORM_PYTHON_BINDING_SUPPORT_H_
+#define TRUENORM_PYTHON_BINDING_SUPPORT_H_
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+
+#include "truenorm/truenorm.h"
+
+// Raises the Python exception for anything but TRUENORM_OK, with the library's own message.
+void raise_unless_ok(truenorm_status status);
+
+// layer_norm of C-contiguous NumPy arrays over their last axis, the call that must cost next to nothing; None when the
+// arguments are anything else, which is then for the general path to serve or to refuse.
+nanobind::object layer_norm_numpy(nanobind::handle x, nanobind::handle gamma, nanobind::handle beta,
+                                  nanobind::handle eps, int32_t num_threads);
+
+#endif  // TRUENORM_PYTHON_BINDING_SUPPORT_H_

@@ -1,0 +1,132 @@
+"""gamma and beta: the shapes they may have, how they spread over the rows, and the shape of their gradients."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import DTYPE_NAMES, AnyArray, Array, NumpyKind, is_number
+from ._rows import Layout, Operand, Rows, Shape, address
+
+
+class Parameter(NamedTuple):
+    """gamma or beta, laid out for the library.
+
+    `array` has the shape lead + features, rows first, where a leading dimension of 1 is shared by all rows of it.
+    """
+
+    array: Array
+    shape: Shape  # as the caller gave it, and as its gradient comes back
+    features: Shape  # its dimensions along the normalized axes
+
+    def operand(self, rows: Rows) -> Operand:
+        return _operand(self.array, rows)
+
+    def gradient(self, layout: Layout) -> Array:
+        """Memory for its gradient: of its type, but float64 where features still have to be added up."""
+        lead = self.array.values.shape[: len(layout.lead)]
+        if self.features == layout.features:
+            return Array(np.empty(lead + layout.features, self.array.values.dtype), self.array.dtype)
+        return Array(np.empty(lead + layout.features, np.float64), _core.FLOAT64)
+
+    def shaped(self, gradient: Array, layout: Layout) -> Array:
+        """What the library wrote, as an array of the parameter's shape."""
+        values = gradient.values
+        lead = len(layout.lead)
+        summed = tuple(lead + i for i, n in enumerate(self.features) if n != layout.features[i])
+        if summed:
+            values = values.sum(axis=summed, keepdims=True)
+        values = values.transpose(tuple(np.argsort(layout.order))).reshape(self.shape)
+        # bfloat16 as bare bits (PyTorch's) is rounded by the one who knows the type.
+        if values.dtype != self.array.values.dtype and self.array.values.dtype.kind not in "iu":
+            return Array(values.astype(self.array.values.dtype), self.array.dtype)
+        return Array(values, gradient.dtype)
+
+
+def gradient_operand(gradient: Array | None, rows: Rows) -> Operand | None:
+    return None if gradient is None else _operand(gradient, rows)
+
+
+def _operand(array: Array, rows: Rows) -> Operand:
+    values = array.values
+    lead = len(rows.lead)
+    if all(n == 1 for n in values.shape[:lead]):
+        return address(values), None, array.dtype  # one vector for all rows
+    strides = tuple(0 if n == 1 else s // values.itemsize for n, s in zip(values.shape[:lead], values.strides[:lead]))
+    return address(values), strides, array.dtype
+
+
+def is_grouped(parameter: Parameter | None, layout: Layout) -> bool:
+    """Whether rows differ in it, as in adaptive norms."""
+    return parameter is not None and any(n != 1 for n in parameter.array.values.shape[: len(layout.lead)])
+
+
+def resolve(
+    gamma: AnyArray, beta: AnyArray, x: Array, layout: Layout, kind: NumpyKind
+) -> tuple[Parameter | None, Parameter | None]:
+    """gamma and beta of one type that the library takes with x, or an error that names shapes and types."""
+    arrays = {
+        name: kind.read(value, name)
+        for name, value in (("gamma", gamma), ("beta", beta))
+        if value is not None and not is_number(value) and not isinstance(value, (list, tuple))
+    }
+    half = x.dtype in (_core.FLOAT16, _core.BFLOAT16)
+    for name, array in arrays.items():
+        if array.dtype != x.dtype and not (half and array.dtype == _core.FLOAT32):
+            allowed = DTYPE_NAMES[x.dtype] + (" or float32" if half else "")
+            raise TypeError(
+                f"{name} has dtype {DTYPE_NAMES[array.dtype]} but x has dtype {DTYPE_NAMES[x.dtype]}; expected {allowed}"
+            )
+    if len(arrays) == 2 and arrays["gamma"].dtype != arrays["beta"].dtype:
+        names = [DTYPE_NAMES[array.dtype] for array in arrays.values()]
+        raise TypeError(f"gamma has dtype {names[0]} but beta has dtype {names[1]}; expected one dtype for both")
+
+    # Numbers and lists have no type of their own: the other parameter's, else x's; float32 beside half x, which would
+    # round them.
+    like = next(iter(arrays.values()), x if not half else Array(np.empty(0, np.float32), _core.FLOAT32))
+
+    def one(name: str, value: AnyArray) -> Parameter | None:
+        if value is None:
+            return None
+        array = arrays.get(name)
+        if array is None:
+            if like.values.dtype.kind in "iu":  # bfloat16 as bare bits: NumPy cannot round to it
+                raise TypeError(f"{name} is a number beside bfloat16 parameters; give it as an array of their type")
+            try:
+                array = Array(np.asarray(value, like.values.dtype), like.dtype)
+            except (TypeError, ValueError):
+                raise TypeError(f"{name} is {value!r}; expected an array, a number or None") from None
+        return _place(array, name, layout)
+
+    placed = one("gamma", gamma), one("beta", beta)
+    if len(layout.lead) > _core.MAX_RANK and any(is_grouped(p, layout) for p in placed):
+        raise ValueError(
+            f"gamma or beta differs between rows over {len(layout.lead)} leading dimensions; at most {_core.MAX_RANK}"
+        )
+    return placed
+
+
+def _place(array: Array, name: str, layout: Layout) -> Parameter:
+    shape = array.values.shape
+    if shape == layout.features and array.values.flags.c_contiguous and array.values.flags.aligned:
+        vector = array.values.reshape((1,) * len(layout.lead) + shape)
+        return Parameter(Array(vector, array.dtype), shape, layout.features)
+    if shape == layout.features:
+        spread = tuple(n if i in layout.axes else 1 for i, n in enumerate(layout.shape))
+    elif shape == ():
+        spread = (1,) * len(layout.shape)
+    elif len(shape) == len(layout.shape) and all(p in (1, n) for p, n in zip(shape, layout.shape)):
+        spread = shape
+    else:
+        raise ValueError(
+            f"{name} has shape {shape}; for x of shape {layout.shape} normalized over axes {layout.axes} expected "
+            f"{layout.features}, or {len(layout.shape)} dimensions that are each 1 or x's, or a scalar"
+        )
+    view = layout.rows_first(array.values.reshape(spread))
+    lead = len(layout.lead)
+    features = view.shape[lead:]
+    full = np.broadcast_to(view, view.shape[:lead] + layout.features)
+    dense: np.ndarray[Any, Any] = full if layout.in_place(full) else np.array(full, order="C", copy=True)
+    return Parameter(Array(dense, array.dtype), shape, features)

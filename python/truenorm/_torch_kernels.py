@@ -1,0 +1,166 @@
+"""The library called on PyTorch CPU tensors, without gradients: what the operators and the autograd function run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from . import _compute, _core
+from ._arrays import SUPPORTED, Array, NumpyKind
+from ._parameters import resolve
+from ._rows import Layout, Operand, Shape
+
+CODES = {
+    torch.float32: _core.FLOAT32,
+    torch.float64: _core.FLOAT64,
+    torch.float16: _core.FLOAT16,
+    torch.bfloat16: _core.BFLOAT16,
+}
+
+
+class TorchKind(NumpyKind):
+    """PyTorch tensors on the CPU, their memory seen through NumPy."""
+
+    name = "PyTorch tensor"
+
+    def read(self, value: Any, name: str) -> Array:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name} is of type {type(value).__name__}; expected a {self.name}, as x is")
+        code = CODES.get(value.dtype)
+        if code is None:
+            raise TypeError(f"{name} has dtype {str(value.dtype)[6:]}; expected {SUPPORTED}")
+        if value.device.type != "cpu" or value.layout is not torch.strided:
+            raise TypeError(f"{name} is a {value.layout} tensor on {value.device}; expected a strided one on the CPU")
+        plain = value.detach().resolve_neg()
+        return Array((plain.view(torch.int16) if code == _core.BFLOAT16 else plain).numpy(), code)
+
+
+KIND = TorchKind()
+
+
+def _address(tensor: Tensor | None, features: Shape) -> Operand | None | bool:
+    """A parameter that is one dense vector; False for any other."""
+    if tensor is None:
+        return None
+    code = CODES.get(tensor.dtype)
+    if code is None or tensor.shape != features or not tensor.is_contiguous():
+        return False
+    return tensor.data_ptr(), None, code
+
+
+def new_saved(x: Tensor, axes: Shape) -> Tensor:
+    """Memory for what backward needs of each row: 16 bytes, 24 for float64."""
+    rows = math.prod(n for i, n in enumerate(x.shape) if i not in axes)
+    return x.new_empty((rows, 3 if x.dtype == torch.float64 else 2), dtype=torch.float64)
+
+
+def forward(
+    x: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    axes: Shape,
+    eps: float,
+    num_threads: int,
+    keep: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """(y, saved); saved is None unless kept for backward."""
+    y = torch.empty_like(x)
+    saved = new_saved(x, axes) if keep else None
+    code = CODES.get(x.dtype)
+    # What nearly every call looks like, at the price of a dozen attribute look-ups.
+    if code is not None and axes and axes[0] == x.dim() - len(axes) and x.is_contiguous():
+        features = x.shape[axes[0] :]
+        gamma_operand, beta_operand = _address(gamma, features), _address(beta, features)
+        if (
+            gamma_operand is not False
+            and beta_operand is not False
+            and (gamma_operand is None or beta_operand is None or gamma_operand[2] == beta_operand[2])
+            and x.device.type == "cpu"
+        ):
+            d = features[0] if len(axes) == 1 else math.prod(features)
+            _core.forward(
+                (x.numel() // d if d else 0,),
+                d,
+                (x.data_ptr(), None, code),
+                gamma_operand,
+                beta_operand,
+                (y.data_ptr(), None, code),
+                0,
+                0,
+                0 if saved is None else saved.data_ptr(),
+                eps,
+                num_threads,
+            )
+            return y, saved
+    forward_into(y, x, gamma, beta, axes, eps, num_threads, saved)
+    return y, saved
+
+
+def forward_into(
+    y: Tensor,
+    x: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    axes: Shape,
+    eps: float,
+    num_threads: int,
+    saved: Tensor | None,
+) -> None:
+    """The same for any layout, into memory that is there."""
+    x_array = KIND.read(x, "x")
+    layout = Layout.of(tuple(x.shape), axes)
+    gamma_placed, beta_placed = resolve(gamma, beta, x_array, layout, KIND)
+    saved_values = None if saved is None else saved.numpy()
+    _compute.forward(x_array, gamma_placed, beta_placed, eps, layout, KIND.read(y, "out"), num_threads, saved_values)
+
+
+def backward(
+    dy: Tensor,
+    x: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    saved: Tensor | None,
+    axes: Shape,
+    eps: float,
+    num_threads: int,
+    wanted: tuple[bool, bool, bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """(dx, dgamma, dbeta), None where not wanted. beta's values are not looked at."""
+    if dy.shape != x.shape:
+        raise ValueError(f"dy has shape {tuple(dy.shape)}; expected x's, {tuple(x.shape)}")
+    dx = torch.empty_like(x) if wanted[0] else None
+    x_array, dy_array = KIND.read(x, "x"), KIND.read(dy, "dy")
+    layout = Layout.of(tuple(x.shape), axes)
+    gamma_placed, beta_placed = resolve(gamma, beta, x_array, layout, KIND)
+    found = _compute.backward(
+        dy_array,
+        x_array,
+        gamma_placed,
+        beta_placed,
+        eps,
+        layout,
+        num_threads,
+        None if saved is None else saved.detach().numpy(),
+        None if dx is None else KIND.read(dx, "dx"),
+        (wanted[1], wanted[2]),
+    )
+    dgamma, dbeta = (_gradient(array, parameter) for array, parameter in zip(found, (gamma, beta)))
+    return dx, dgamma, dbeta
+
+
+def _gradient(array: Array | None, parameter: Tensor | None) -> Tensor | None:
+    if array is None or parameter is None:
+        return None
+    tensor = torch.from_numpy(np.ascontiguousarray(array.values).reshape(array.values.shape))
+    if array.dtype == _core.BFLOAT16:
+        return tensor.view(torch.bfloat16)
+    return tensor.to(parameter.dtype)
+
+
+def statistics(x: Tensor, axes: Shape, eps: float, num_threads: int) -> tuple[Tensor, Tensor]:
+    mean, var = _compute.statistics(KIND.read(x, "x"), eps, Layout.of(tuple(x.shape), axes), num_threads)
+    return torch.from_numpy(mean), torch.from_numpy(var)

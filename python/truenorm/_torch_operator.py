@@ -1,0 +1,87 @@
+"""The operators torch.ops.truenorm.layer_norm and layer_norm_backward, registered with PyTorch.
+
+Here their schemas, kernels and fake implementations (for torch.compile and torch.export); their derivatives and their
+batching rules are in _torch_gradients and _torch_batching.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from . import _torch_kernels
+
+library = torch.library.Library("truenorm", "FRAGMENT")
+library.define(
+    "layer_norm(Tensor x, Tensor? gamma, Tensor? beta, int[] axis, float eps, int num_threads=0) -> (Tensor y, Tensor saved)",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+library.define(
+    "layer_norm_backward(Tensor dy, Tensor x, Tensor? gamma, Tensor? beta, Tensor? saved, int[] axis, float eps, "
+    "int num_threads, bool[3] wanted) -> (Tensor dx, Tensor dgamma, Tensor dbeta)",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+MaybeTensor = Tensor | None
+
+
+def _forward_cpu(
+    x: Tensor, gamma: MaybeTensor, beta: MaybeTensor, axis: list[int], eps: float, num_threads: int = 0
+) -> tuple[Tensor, Tensor]:
+    y, saved = _torch_kernels.forward(x, gamma, beta, ascending(axis, x), eps, num_threads, keep=True)
+    assert saved is not None
+    return y, saved
+
+
+def _backward_cpu(
+    dy: Tensor,
+    x: Tensor,
+    gamma: MaybeTensor,
+    beta: MaybeTensor,
+    saved: MaybeTensor,
+    axis: list[int],
+    eps: float,
+    num_threads: int,
+    wanted: list[bool],
+) -> tuple[Tensor, ...]:
+    asked = (wanted[0], wanted[1], wanted[2])
+    found = _torch_kernels.backward(dy, x, gamma, beta, saved, ascending(axis, x), eps, num_threads, asked)
+    # An operator returns tensors: an empty one stands for "not wanted".
+    return tuple(x.new_empty(0) if gradient is None else gradient for gradient in found)
+
+
+def ascending(axis: list[int], x: Tensor) -> tuple[int, ...]:
+    return tuple(sorted(a % x.dim() for a in axis))
+
+
+def _forward_fake(
+    x: Tensor, gamma: MaybeTensor, beta: MaybeTensor, axis: list[int], eps: float, num_threads: int = 0
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(x), _torch_kernels.new_saved(x, ascending(axis, x))
+
+
+def _backward_fake(
+    dy: Tensor,
+    x: Tensor,
+    gamma: MaybeTensor,
+    beta: MaybeTensor,
+    saved: MaybeTensor,
+    axis: list[int],
+    eps: float,
+    num_threads: int,
+    wanted: list[bool],
+) -> tuple[Tensor, ...]:
+    def like(parameter: MaybeTensor, asked: bool) -> Tensor:
+        return x.new_empty(0) if parameter is None or not asked else parameter.new_empty(parameter.shape)
+
+    dx = torch.empty_like(x) if wanted[0] else x.new_empty(0)
+    return dx, like(gamma, wanted[1]), like(beta, wanted[2])
+
+
+library.impl("layer_norm", _forward_cpu, "CPU")
+library.impl("layer_norm_backward", _backward_cpu, "CPU")
+torch.library.register_fake("truenorm::layer_norm", _forward_fake, lib=library)
+torch.library.register_fake("truenorm::layer_norm_backward", _backward_fake, lib=library)
+
+layer_norm_op = torch.ops.truenorm.layer_norm.default
+layer_norm_backward_op = torch.ops.truenorm.layer_norm_backward.default

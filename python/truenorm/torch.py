@@ -1,0 +1,155 @@
+"""Drop-in replacements for PyTorch's layer norm.
+
+    from truenorm.torch import layer_norm, LayerNorm, replace_layer_norms
+
+``layer_norm`` has the signature of ``torch.nn.functional.layer_norm``; ``LayerNorm`` is a ``torch.nn.LayerNorm`` that
+computes with truenorm; ``replace_layer_norms(model)`` swaps the modules of a model. Gradients of any order, torch.func,
+torch.compile and torch.export work as with PyTorch's own. Tensors on other devices than the CPU go to PyTorch's norm,
+with one warning.
+
+Under forward-mode differentiation (torch.func.jvp, jacfwd) the values come from PyTorch's own operations in float64,
+rounded once: right, but not the library's bits.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import handle_torch_function, has_torch_function
+
+from . import _torch_autograd
+from ._torch_kernels import CODES, KIND
+
+__all__ = ["LayerNorm", "layer_norm", "replace_layer_norms", "restore_layer_norms"]
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """As torch.nn.functional.layer_norm, with truenorm's accuracy and bits.
+
+    weight and bias have the type of input, or float32 where input is float16 or bfloat16; the result has the type of
+    input, under autocast too. The gradients of weight and bias are accumulated in full and rounded once.
+    """
+    if has_torch_function((input, weight, bias)):
+        result: Tensor = handle_torch_function(
+            layer_norm, (input, weight, bias), input, normalized_shape, weight=weight, bias=bias, eps=eps
+        )
+        return result
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    first = input.dim() - len(shape)
+    if not shape or first < 0 or input.shape[first:] != shape:
+        raise ValueError(f"normalized_shape {shape} is not how the shape of input ends: {tuple(input.shape)}")
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter.shape != shape:
+            raise ValueError(f"{name} has shape {tuple(parameter.shape)}; expected normalized_shape, {shape}")
+    if not 0.0 <= eps < float("inf"):
+        raise ValueError(f"eps is {eps}; expected a finite number, 0 or more")
+    if input.device.type not in ("cpu", "meta"):
+        return _elsewhere(input, shape, weight, bias, eps)
+    if input.dtype not in CODES:
+        KIND.read(input, "input")
+    return _torch_autograd.layer_norm(input, weight, bias, tuple(range(first, first + len(shape))), float(eps))
+
+
+_warned = False
+
+
+def _elsewhere(input: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"truenorm runs on the CPU; layer norms of tensors on {input.device} are left to PyTorch", stacklevel=3
+        )
+    return nn.functional.layer_norm(input, shape, weight, bias, eps)
+
+
+class LayerNorm(nn.LayerNorm):
+    """torch.nn.LayerNorm, computed with truenorm: the same arguments, parameters and state_dict."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+_ORIGINAL = "_truenorm_original_class"
+
+
+def replace_layer_norms(
+    model: nn.Module,
+    *,
+    exclude: str | Iterable[str] | Callable[[str, nn.Module], bool] = (),
+    subclasses: bool = False,
+) -> list[str]:
+    """Makes every nn.LayerNorm in model a truenorm.torch.LayerNorm, in place, and returns their names.
+
+    The module objects stay: parameters, hooks, optimizers and other references to them go on as before.
+
+    exclude      names to leave alone, as written by model.named_modules(), with * and ? as wildcards; or a function of
+                 name and module that says so
+    subclasses   subclasses of nn.LayerNorm, which may compute something else, are left alone unless this is True
+
+    restore_layer_norms(model) undoes it.
+    """
+    names = list(model.named_modules(remove_duplicate=True))
+    skipped = _excluded(names, exclude)
+    changed = []
+    for name, module in names:
+        kind = type(module)
+        if name in skipped or not isinstance(module, nn.LayerNorm) or isinstance(module, LayerNorm):
+            continue
+        if kind is nn.LayerNorm or subclasses:
+            module.__dict__[_ORIGINAL] = kind
+            module.__class__ = LayerNorm
+            changed.append(name)
+    for _, module in names:
+        if isinstance(module, nn.TransformerEncoderLayer) and _ORIGINAL in _norms_of(module):
+            if _keep_off_fused_path not in module._forward_pre_hooks.values():
+                module.register_forward_pre_hook(_keep_off_fused_path)
+    return changed
+
+
+def restore_layer_norms(model: nn.Module) -> list[str]:
+    """Undoes replace_layer_norms and returns the names of the modules it changed back."""
+    changed = []
+    for name, module in model.named_modules():
+        original = module.__dict__.pop(_ORIGINAL, None)
+        if original is not None:
+            module.__class__ = original
+            changed.append(name)
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if hook is _keep_off_fused_path:
+                del module._forward_pre_hooks[key]
+    return changed
+
+
+def _excluded(
+    modules: list[tuple[str, nn.Module]], exclude: str | Iterable[str] | Callable[[str, nn.Module], bool]
+) -> set[str]:
+    if callable(exclude):
+        return {name for name, module in modules if exclude(name, module)}
+    skipped: set[str] = set()
+    for pattern in [exclude] if isinstance(exclude, str) else exclude:
+        found = {name for name, _ in modules if fnmatch.fnmatchcase(name, pattern)}
+        if not found:
+            raise ValueError(f"exclude names {pattern!r}, but the model has no module of that name")
+        skipped |= found
+    return skipped
+
+
+def _norms_of(layer: nn.Module) -> set[str]:
+    return {key for child in layer.children() if isinstance(child, nn.LayerNorm) for key in child.__dict__}
+
+
+def _keep_off_fused_path(module: nn.Module, args: Any) -> None:
+    """A hook that does nothing: in inference nn.TransformerEncoderLayer calls a fused kernel, which has PyTorch's norm
+    built in, unless the layer has a hook."""
