@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bad_input.h"
+#include "commands.h"
+#include "elements.h"
+#include "histogram.h"
+#include "npy.h"
+#include "numbers.h"
+#include "output.h"
+#include "terminal.h"
+#include "walkthrough.h"
+
+namespace truenorm::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> numbers;
+  std::string file, row, gamma, beta, eps = "1e-5";
+  bool histogram = false, json = false;
+};
+
+std::vector<double> row_of_file(const Options& options) {
+  NpyReader reader(options.file);
+  const NpyHeader& header = reader.header();
+  if (header.shape.empty()) throw BadInput(options.file + ": has shape (); expected at least one axis");
+  if (header.fortran_order && header.shape.size() > 1) throw BadInput(options.file + ": is in Fortran order; expected C order");
+  const int64_t d = header.shape.back();
+  const int64_t rows = d ? header.elements() / d : 0;
+  if (rows == 0) throw BadInput(options.file + ": has shape " + shape_text(header.shape) + ", no rows");
+  const int64_t row = parse_integer(options.row.empty() ? "0" : options.row, "--row", 0, rows - 1);
+  std::vector<std::byte> elements(static_cast<size_t>(d) * truenorm_dtype_size(header.dtype));
+  reader.seek(row * d);
+  reader.read(elements);
+  return decode(elements, header.dtype);
+}
+
+std::vector<double> numbers_of_line(const Options& options) {
+  std::vector<double> x;
+  for (const std::string& text : options.numbers) {
+    const auto values = parse_list(text, "x[" + std::to_string(x.size()) + "]");
+    x.insert(x.end(), values.begin(), values.end());
+  }
+  return x;
+}
+
+void refuse_not_finite(const std::vector<double>& values, const std::string& name) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    throw BadInput((values.size() == 1 ? name : name + "[" + std::to_string(i) + "]") + " is " + shortest(values[i]) +
+                   "; expected finite numbers");
+  }
+}
+
+nlohmann::ordered_json to_json(const Walkthrough& w) {
+  const ByHand& h = w.hand;
+  const Computed& c = w.computed;
+  nlohmann::ordered_json hand = {{"eps", 0}, {"sum", h.sum}, {"mean", h.mean}, {"squares", h.squares}, {"variance", h.var}, {"sd", h.sd}};
+  hand["constant"] = h.constant;
+  if (!h.constant && !h.out_of_range) {
+    hand.update({{"normalized", h.x_hat}, {"normalized_squares", h.x_hat_squares}, {"check", h.check},
+                 {"y", h.y}, {"y_mean", h.y_mean}, {"y_sd", h.y_sd}});
+  }
+  return {{"d", w.x.size()}, {"x", w.x}, {"gamma", w.gamma}, {"beta", w.beta}, {"eps", w.eps}, {"by_hand", hand},
+          {"computed",
+           {{"mean", c.mean}, {"variance", c.var}, {"sd", c.sd}, {"rstd", c.rstd}, {"normalized", c.x_hat},
+            {"normalized_mean", c.x_hat_mean}, {"normalized_sd", c.x_hat_sd}, {"y", c.y}, {"y_mean", c.y_mean}, {"y_sd", c.y_sd}}}};
+}
+
+void run(const Options& options) {
+  if (options.file.empty() == options.numbers.empty()) {
+    throw BadInput(options.file.empty() ? "expected the numbers of one token, such as: truenorm explain 3 1 5 7"
+                                        : "expected either numbers or --file, not both");
+  }
+  if (!options.row.empty() && options.file.empty()) throw BadInput("--row: expected together with --file");
+  const auto gamma = read_parameter(options.gamma, "--gamma");
+  const auto beta = read_parameter(options.beta, "--beta");
+  const double eps = parse_eps(options.eps);
+  const std::vector<double> x = options.file.empty() ? numbers_of_line(options) : row_of_file(options);
+  refuse_not_finite(x, "x");
+  if (gamma) refuse_not_finite(gamma->values, "--gamma");
+  if (beta) refuse_not_finite(beta->values, "--beta");
+
+  const Walkthrough walkthrough = walk_through(x, gamma, beta, eps);
+  if (options.json) return print_out(to_json(walkthrough).dump(2) + "\n");
+  std::string text = to_text(walkthrough, terminal_width());
+  if (options.histogram) {
+    text += "\nThe features before and after, the mean as a dashed line\n\n" +
+            before_after(x, walkthrough.computed.y, terminal_width(), terminal_utf8());
+  }
+  print_out(text);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("explain", "Normalize one token step by step, by hand and computed");
+  command->add_option("numbers", options->numbers, "The features of one token, separated by spaces or commas")->type_name("");
+  command->add_option("--file", options->file, "Take the token from a .npy file instead")->type_name("FILE");
+  command->add_option("--row", options->row, "Which row of the file, from 0 [0]")->type_name("N");
+  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")->type_name("VALUES");
+  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")->type_name("VALUES");
+  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")->type_name("NUMBER");
+  command->add_flag("--histogram", options->histogram, "Draw the features before and after");
+  command->add_flag("--json", options->json, "Print all values as JSON");
+  command->footer(
+      "Examples:\n"
+      "  truenorm explain 3 1 5 7\n"
+      "  truenorm explain 3 1 5 7 --gamma 2 --beta 1\n"
+      "  truenorm explain -.5 1e-5 2 --gamma 1,2,1 --eps 1e-6\n"
+      "  truenorm explain --file x.npy --row 3 --gamma gamma.npy --histogram");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace truenorm::cli

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bad_input.h"
+#include "commands.h"
+#include "output.h"
+#include "table.h"
+#include "truenorm/truenorm.h"
+
+namespace truenorm::cli {
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return "Clang " __clang_version__;
+#elif defined(__GNUC__)
+  return "GCC " __VERSION__;
+#else
+  return "unknown compiler";
+#endif
+}
+
+void run(bool json) {
+  const char* isa = truenorm_isa();
+  if (!isa) {
+    const char* value = std::getenv("TRUENORM_ISA");
+    throw BadInput(std::string("TRUENORM_ISA: '") + (value ? value : "") + "' is no instruction set that this build knows");
+  }
+  std::vector<std::string> available;
+  for (int32_t i = 0; const char* name = truenorm_isa_name(i); ++i) available.emplace_back(name);
+
+  if (json) {
+    const nlohmann::ordered_json report = {{"version", truenorm_version()}, {"spec_version", truenorm_spec_version()}, {"isa", isa},
+                                           {"isa_available", available}, {"threads", truenorm_get_num_threads()},
+                                           {"build", {{"compiler", compiler()}, {"type", TRUENORM_CLI_BUILD_TYPE}, {"library", TRUENORM_CLI_LIBRARY},
+                                                      {"system", TRUENORM_CLI_SYSTEM}}}};
+    return print_out(report.dump(2) + "\n");
+  }
+  std::string names;
+  for (const std::string& name : available) names += (names.empty() ? "" : ", ") + name;
+  print_out(table({{"version", truenorm_version()},
+                   {"specification", std::to_string(truenorm_spec_version())},
+                   {"instruction set", std::string(isa) + " (available: " + names + ")"},
+                   {"threads", std::to_string(truenorm_get_num_threads())},
+                   {"build", compiler() + ", " + TRUENORM_CLI_BUILD_TYPE + ", " + TRUENORM_CLI_LIBRARY + " library, " + TRUENORM_CLI_SYSTEM}},
+                  2));
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("info", "Show version, instruction sets, threads and build");
+  command->add_flag("--json", *json, "Print as JSON");
+  command->footer("Example:\n  TRUENORM_ISA=avx2 truenorm info");
+  command->callback([json] { run(*json); });
+}
+
+}  // namespace truenorm::cli

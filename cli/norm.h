@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands' way into the library.
+#ifndef TRUENORM_CLI_NORM_H_
+#define TRUENORM_CLI_NORM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "parameter.h"
+#include "truenorm/truenorm.h"
+
+namespace truenorm::cli {
+
+struct RowStatistics {
+  std::vector<double> mean, var, rstd;
+};
+
+// What stays the same for all rows of a file.
+struct Norm {
+  int64_t d = 0;
+  truenorm_dtype x_dtype = TRUENORM_FLOAT32;
+  truenorm_dtype y_dtype = TRUENORM_FLOAT32;
+  GammaBeta parameters;
+  double eps = 1e-5;
+  int num_threads = 0;
+
+  // Rows one after another. y may be null; statistics too. A call that fails is a BadInput with the library's own message.
+  void operator()(int64_t rows, const void* x, void* y, RowStatistics* statistics) const;
+};
+
+// One row of float64, gamma = 1 and beta = 0 where they are empty.
+struct NormalizedRow {
+  double mean = 0, var = 0, rstd = 0;
+  std::vector<double> y;
+};
+NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta, double eps);
+
+// Mean, variance, smallest and largest value of each row, for before-and-after tables.
+struct RowSummary {
+  double mean = 0;
+  double sd = 0;           // biased: the square root of the mean square deviation
+  double unbiased_sd = 0;  // NaN for d = 1
+  double min = 0;
+  double max = 0;
+};
+std::vector<RowSummary> summarize(std::span<const std::byte> elements, truenorm_dtype dtype, int64_t d);
+
+}  // namespace truenorm::cli
+
+#endif  // TRUENORM_CLI_NORM_H_

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "npy_header.h"
+
+#include <bit>
+#include <charconv>
+
+#include "bad_input.h"
+#include "numbers.h"
+
+namespace truenorm::cli {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr bool kLittle = std::endian::native == std::endian::little;
+constexpr int64_t kMostElements = int64_t{1} << 60;  // times 8 bytes still fits
+
+[[noreturn]] void fail(std::string_view file, const std::string& what) { throw BadInput(std::string(file) + ": " + what); }
+
+// A reader for the few Python literals that headers are made of.
+class Dictionary {
+ public:
+  Dictionary(std::string_view text, std::string_view file) : rest_(text), file_(file) {}
+
+  bool next(char c) {
+    skip();
+    if (rest_.empty() || rest_[0] != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  void want(char c) {
+    if (!next(c)) damaged();
+  }
+
+  std::string string() {
+    skip();
+    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) damaged();
+    const size_t end = rest_.find(rest_[0], 1);
+    if (end == std::string_view::npos) damaged();
+    const std::string text(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+
+  bool boolean() {
+    skip();
+    for (const std::string_view word : {"True", "False"}) {
+      if (rest_.starts_with(word)) {
+        rest_.remove_prefix(word.size());
+        return word == "True";
+      }
+    }
+    damaged();
+  }
+
+  std::vector<int64_t> tuple() {
+    std::vector<int64_t> values;
+    want('(');
+    while (!next(')')) {
+      skip();
+      int64_t value = 0;
+      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+      if (error != std::errc() || value < 0) damaged();
+      rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+      if (!rest_.empty() && rest_[0] == 'L') rest_.remove_prefix(1);  // written by Python 2
+      values.push_back(value);
+      if (!next(',') && peek() != ')') damaged();
+    }
+    return values;
+  }
+
+  char peek() {
+    skip();
+    return rest_.empty() ? '\0' : rest_[0];
+  }
+
+  void end() {
+    skip();
+    if (!rest_.empty()) damaged();
+  }
+
+  [[noreturn]] void damaged() const { fail(file_, "the .npy header is damaged: it is no dictionary of descr, fortran_order and shape"); }
+
+ private:
+  void skip() {
+    const size_t first = rest_.find_first_not_of(" \t\r\n");
+    rest_.remove_prefix(first == std::string_view::npos ? rest_.size() : first);
+  }
+
+  std::string_view rest_;
+  std::string_view file_;
+};
+
+void read_descr(const std::string& descr, std::string_view file, NpyHeader& header) {
+  const char order = descr.empty() ? '\0' : descr[0];
+  const std::string_view kind = std::string_view(descr).substr(descr.empty() ? 0 : 1);
+  if (descr == "bfloat16" || kind == "V2") {
+    header.dtype = TRUENORM_BFLOAT16;
+  } else if (kind == "f8") {
+    header.dtype = TRUENORM_FLOAT64;
+  } else if (kind == "f4") {
+    header.dtype = TRUENORM_FLOAT32;
+  } else if (kind == "f2") {
+    header.dtype = TRUENORM_FLOAT16;
+  } else {
+    fail(file, "holds elements of type '" + descr + "'; expected float64, float32, float16 or bfloat16");
+  }
+  if (descr != "bfloat16" && std::string_view("<>=|").find(order) == std::string_view::npos) {
+    fail(file, "'" + descr + "' is no NumPy type");
+  }
+  header.swapped = (order == '>' && kLittle) || (order == '<' && !kLittle && descr != "bfloat16");
+}
+
+std::string pack(const std::string& dictionary) {
+  // A version 1 header (16-bit length) where it fits, else version 2; spaces and a newline fill it up to a multiple of 64.
+  const bool fits = dictionary.size() + kNpyShortPrefix + 64 <= 65535;
+  const size_t prefix = fits ? kNpyShortPrefix : kNpyLongPrefix;
+  const size_t total = (prefix + dictionary.size() + 1 + 63) / 64 * 64;
+  const size_t length = total - prefix;
+  std::string header(kMagic);
+  header += fits ? '\x01' : '\x02';
+  header += '\x00';
+  for (size_t i = 0; i < prefix - 8; ++i) header += static_cast<char>(length >> (8 * i) & 0xFF);
+  header += dictionary;
+  header.append(total - 1 - header.size(), ' ');
+  return header + '\n';
+}
+
+}  // namespace
+
+int64_t NpyHeader::elements() const {
+  int64_t product = 1;
+  for (const int64_t size : shape) product *= size;
+  return product;
+}
+
+int64_t NpyHeader::bytes() const { return elements() * static_cast<int64_t>(truenorm_dtype_size(dtype)); }
+
+size_t npy_prefix_bytes(std::span<const std::byte> start, std::string_view file) {
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
+  if (text.empty()) fail(file, "is empty; expected a .npy file");
+  if (!text.starts_with(kMagic.substr(0, text.size()))) fail(file, "is no .npy file: it does not begin with \\x93NUMPY");
+  if (text.size() < kNpyShortPrefix) fail(file, "ends inside the .npy header");
+  if (text[6] < 1 || text[6] > 3) fail(file, ".npy version " + std::to_string(static_cast<uint8_t>(text[6])) + " is unknown; expected 1, 2 or 3");
+  return text[6] == 1 ? kNpyShortPrefix : kNpyLongPrefix;
+}
+
+size_t npy_dictionary_bytes(std::span<const std::byte> prefix, std::string_view file) {
+  size_t length = 0;
+  for (size_t i = 8; i < prefix.size(); ++i) length |= static_cast<size_t>(prefix[i]) << (8 * (i - 8));
+  if (length > kNpyLongestHeader) {
+    fail(file, "the .npy header says that it has " + std::to_string(length) + " bytes; at most " + std::to_string(kNpyLongestHeader) + " are read");
+  }
+  return length;
+}
+
+NpyHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
+  NpyHeader header;
+  Dictionary dictionary(text, file);
+  bool descr = false, order = false, shape = false;
+  dictionary.want('{');
+  while (!dictionary.next('}')) {
+    const std::string key = dictionary.string();
+    dictionary.want(':');
+    if (key == "descr" && !descr) {
+      if (dictionary.peek() == '[') fail(file, "holds records of several fields; expected float64, float32, float16 or bfloat16");
+      read_descr(dictionary.string(), file, header);
+      descr = true;
+    } else if (key == "fortran_order" && !order) {
+      header.fortran_order = dictionary.boolean();
+      order = true;
+    } else if (key == "shape" && !shape) {
+      header.shape = dictionary.tuple();
+      shape = true;
+    } else {
+      dictionary.damaged();
+    }
+    if (!dictionary.next(',') && dictionary.peek() != '}') dictionary.damaged();
+  }
+  dictionary.end();
+  if (!descr || !order || !shape) dictionary.damaged();
+
+  int64_t product = 1;
+  for (const int64_t size : header.shape) {
+    if (size > 0 && product > kMostElements / size) fail(file, "the shape " + shape_text(header.shape) + " is too large");
+    product *= size;
+  }
+  return header;
+}
+
+std::string npy_header(const NpyHeader& header) {
+  std::string descr = header.swapped == kLittle ? ">" : "<";
+  switch (header.dtype) {
+    case TRUENORM_FLOAT64: descr += "f8"; break;
+    case TRUENORM_FLOAT32: descr += "f4"; break;
+    case TRUENORM_FLOAT16: descr += "f2"; break;
+    default: descr += "V2"; break;
+  }
+  return pack("{'descr': '" + descr + "', 'fortran_order': " + (header.fortran_order ? "True" : "False") +
+              ", 'shape': " + shape_text(header.shape) + ", }");
+}
+
+std::string npy_record_header(std::span<const std::string> fields, std::span<const int64_t> shape, bool fortran_order) {
+  std::string descr;
+  for (const std::string& field : fields) {
+    descr += std::string(descr.empty() ? "" : ", ") + "('" + field + "', '" + (kLittle ? "<f8" : ">f8") + "')";
+  }
+  return pack("{'descr': [" + descr + "], 'fortran_order': " + (fortran_order ? "True" : "False") + ", 'shape': " + shape_text(shape) + ", }");
+}
+
+}  // namespace truenorm::cli
