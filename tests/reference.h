@@ -168,6 +168,10 @@ inline WideRow wide_row(const double* x, std::int64_t d, double eps) {
   const bool small = sums.b < 0x1p-800, plain = !small && sums.b <= 0x1p800;
   if (small) { row.post = 0x1p600; sums = centred(); }
   if (!small && !plain) { row.pre = 0x1p-600; row.hi = mean_of(); sums = centred(); }
+  if (sums.b > 16.0 * (sums.b - sums.a * (sums.a / n))) {  // the mean was off by standard deviations: once more
+    row.hi += (sums.a / n) / row.post;
+    sums = centred();
+  }
   row.lo = sums.a / n;
   const double t = sums.b - sums.a * row.lo, M2 = t < 0 ? 0.0 : t, var = M2 / n;
   const double unscale = (1.0 / row.post) / row.pre;  // 1, 2^-600 or 2^600

@@ -1,0 +1,264 @@
+#include <algorithm>
+#include <cstring>
+
+#include "dispatch.h"
+#include "layer_norm.h"
+#include "layout.h"
+#include "split.h"
+
+namespace truenorm {
+namespace {
+
+constexpr int64_t kMaxTotalsBytes = int64_t{1} << 26;  // of dgamma and dbeta over blocks of rows
+constexpr int64_t kColumns = 1024;
+
+int64_t padded(int64_t d) { return (d + 15) / 16 * 16; }
+
+// Blocks of rows whose totals are kept apart: a function of rows and d alone, so that threads change no bit.
+int64_t rows_per_block(int64_t rows, int64_t d) {
+  const int64_t limit = std::clamp<int64_t>(kMaxTotalsBytes / (32 * d), 1, 64);
+  return std::max<int64_t>(64, (rows + limit - 1) / limit);
+}
+
+enum { kDy, kX, kGamma, kDx, kRecord, kOperands };  // within a group
+enum { kDgamma = kOperands, kDbeta, kGroupOperands };
+
+class Backward {
+ public:
+  Backward(const BackwardCall& call, const Options& options)
+      : call_(call), options_(options), kernels_(kernels_of(call.x.dtype, options.isa_level)), d_(call.shape.d),
+        wide_(call.x.dtype == TRUENORM_FLOAT64), dy_variant_(call.dy.dtype != call.x.dtype),
+        dx_variant_(call.dx.data && call.dx.dtype != call.x.dtype) {
+    int64_t record = row_count(call.shape);
+    for (int32_t k = 0; k < call.shape.rank; ++k) {
+      const int64_t size = call.shape.dims[k];
+      record = size ? record / size : 0;
+      const int64_t dgamma = call.dgamma.data ? call.dgamma.strides[k] : 0, dbeta = call.dbeta.data ? call.dbeta.strides[k] : 0;
+      if (dgamma != 0 || dbeta != 0)
+        groups_.append(size, {call.dy.strides[k], call.x.strides[k], call.gamma.strides[k], call.dx.strides[k], record, dgamma, dbeta});
+      else
+        rows_.append(size, {call.dy.strides[k], call.x.strides[k], call.gamma.strides[k], call.dx.strides[k], record});
+    }
+    const int64_t elements = groups_.count * rows_.count * d_;
+    const int64_t bytes = static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
+    threads_ = threads_for(options.threads, elements * 3 * bytes);
+    block_ = rows_per_block(rows_.count, std::max<int64_t>(d_, 1));
+    blocks_ = (rows_.count + block_ - 1) / block_;
+    totals_ = (call.dgamma.data ? 1 : 0) + (call.dbeta.data ? 1 : 0);
+    if (wide_) totals_ *= 2;
+    // Many groups: one thread a group. Else the threads share a group.
+    if (groups_.count > 1) {
+      const int64_t each = std::max<int64_t>(1, group_bytes({1, nullptr}));
+      slots_ = std::clamp<int64_t>(kMaxTotalsBytes / each, 1, std::min<int64_t>(groups_.count, threads_.count));
+      if (slots_ < threads_.count && blocks_ > 1) slots_ = 1;
+    }
+  }
+
+  std::size_t workspace_bytes() const {
+    return static_cast<std::size_t>(slots_ > 1 ? slots_ * group_bytes({1, nullptr}) : group_bytes(threads_));
+  }
+
+  void operator()(char* workspace) const {
+    if (slots_ > 1) {
+      parallel_for(threads_, slots_, [&](int64_t i) {
+        char* const own = workspace + i * group_bytes({1, nullptr});
+        for (int64_t g = task_begin(i, slots_, groups_.count); g < task_begin(i + 1, slots_, groups_.count); ++g)
+          group(g, {1, nullptr}, own);
+      });
+    } else {
+      for (int64_t g = 0; g < groups_.count; ++g) group(g, threads_, workspace);
+    }
+  }
+
+ private:
+  struct Group {
+    int64_t offset[kGroupOperands];
+    void *dgamma, *dbeta;
+  };
+
+  int64_t totals_bytes() const { return totals_ * padded(d_) * 8; }
+  // Few rows are shared by columns; so are features too many for a row of totals.
+  bool by_columns(const Threads& threads) const {
+    if (blocks_ > 1) return false;
+    return threads.count > 1 || totals_bytes() > kMaxTotalsBytes;
+  }
+  int64_t group_bytes(const Threads& threads) const {
+    if (totals_ == 0 && !rows_are_long(threads, rows_.count, d_)) return 0;
+    const int64_t bytes = by_columns(threads) || totals_ == 0 ? rows_.count * static_cast<int64_t>(sizeof(GradRow))
+                                                              : blocks_ * totals_bytes();
+    return (bytes + 63) / 64 * 64;
+  }
+
+  void group(int64_t g, const Threads& threads, char* workspace) const {
+    Group group{};
+    groups_.for_runs(g, g + 1, [&](int64_t, const int64_t (&offset)[kGroupOperands], int64_t) {
+      std::memcpy(group.offset, offset, sizeof(offset));
+    });
+    group.dgamma = const_cast<void*>(at(call_.dgamma, group.offset[kDgamma]));
+    group.dbeta = const_cast<void*>(at(call_.dbeta, group.offset[kDbeta]));
+    if (rows_.count == 0) return round(group, nullptr, 0, d_);
+    if (totals_ == 0 && !rows_are_long(threads, rows_.count, d_)) return dx_only(group, threads);
+    if (totals_ == 0 || by_columns(threads)) return columns(group, threads, reinterpret_cast<GradRow*>(workspace));
+    blocks(group, threads, reinterpret_cast<double*>(workspace));
+  }
+
+  void dx_only(const Group& group, const Threads& threads) const {
+    const int64_t tasks = task_count(threads, rows_.count);
+    parallel_for(threads, tasks, [&](int64_t i) {
+      each_task(group, task_begin(i, tasks, rows_.count), task_begin(i + 1, tasks, rows_.count),
+                [&](const BackwardTask& task) { kernels_.backward[dy_variant_][dx_variant_](task); });
+    });
+  }
+
+  // Each block of rows has totals of its own; they merge in pairs.
+  void blocks(const Group& group, const Threads& threads, double* totals) const {
+    const int64_t stride = totals_bytes() / 8;
+    parallel_for(threads, blocks_, [&](int64_t k) {
+      double* const own = totals + k * stride;
+      std::memset(own, 0, static_cast<std::size_t>(totals_bytes()));
+      each_task(group, k * block_, std::min(rows_.count, (k + 1) * block_), [&](BackwardTask& task) {
+        set_totals(task, own, padded(d_));
+        kernels_.backward[dy_variant_][dx_variant_](task);
+      });
+    });
+    share_columns(threads_for(threads, blocks_ * totals_bytes()), d_, [&](int64_t begin, int64_t end) {
+      merge(totals, stride, 0, blocks_, begin, padded(end) - begin);
+      round(group, totals, begin, end);
+    });
+  }
+
+  // The left child is the largest power of two of blocks.
+  void merge(double* totals, int64_t stride, int64_t first, int64_t count, int64_t begin, int64_t n) const {
+    if (count == 1) return;
+    int64_t left = 1;
+    while (left * 2 < count) left *= 2;
+    merge(totals, stride, first, left, begin, n);
+    merge(totals, stride, first + left, count - left, begin, n);
+    const int64_t arrays = wide_ ? totals_ / 2 : totals_;
+    for (int64_t a = 0; a < arrays; ++a) {
+      double* const to = totals + first * stride + a * padded(d_) + begin;
+      const double* const from = to + left * stride;
+      const int64_t error = arrays * padded(d_);
+      kernels_.merge_totals(to, wide_ ? to + error : nullptr, from, wide_ ? from + error : nullptr, n);
+    }
+  }
+
+  // Arrays of `length`: dgamma, dbeta, then the errors of both; what is not wanted takes no room.
+  void set_totals(BackwardTask& task, double* totals, int64_t length) const {
+    double** const slots[] = {call_.dgamma.data ? &task.dgamma : nullptr, call_.dbeta.data ? &task.dbeta : nullptr,
+                              wide_ && call_.dgamma.data ? &task.dgamma_error : nullptr,
+                              wide_ && call_.dbeta.data ? &task.dbeta_error : nullptr};
+    for (double** slot : slots)
+      if (slot) {
+        *slot = totals;
+        totals += length;
+      }
+  }
+
+  // First every row's sums, then column by column all rows: totals need only a block of columns.
+  void columns(const Group& group, const Threads& threads, GradRow* grads) const {
+    if (rows_are_long(threads, rows_.count, d_)) {
+      each_task(group, 0, rows_.count, [&](BackwardTask& task) {
+        for (int64_t r = 0; r < task.rows; ++r) long_row(task, r, threads);
+      }, grads);
+    } else {
+      const int64_t tasks = task_count(threads, rows_.count);
+      parallel_for(threads, tasks, [&](int64_t i) {
+        each_task(group, task_begin(i, tasks, rows_.count), task_begin(i + 1, tasks, rows_.count),
+                  [&](const BackwardTask& task) { kernels_.backward_sums[dy_variant_](task); }, grads);
+      });
+    }
+    share_columns(threads, d_, [&](int64_t first, int64_t last) {
+      alignas(64) double totals[4 * kColumns];
+      for (int64_t begin = first; begin < last; begin += kColumns) {
+        const int64_t end = std::min(begin + kColumns, last);
+        std::memset(totals, 0, static_cast<std::size_t>(totals_ * kColumns * 8));
+        each_task(group, 0, rows_.count, [&](BackwardTask& task) {
+          set_totals(task, totals, kColumns);
+          kernels_.backward_columns[dy_variant_][dx_variant_](task, begin, end);
+        }, grads);
+        round_block(group, totals, kColumns, begin, end);
+      }
+    });
+  }
+
+  void long_row(const BackwardTask& all, int64_t r, const Threads& threads) const {
+    const int64_t size = static_cast<int64_t>(truenorm_dtype_size(call_.x.dtype));
+    BackwardTask task = all;
+    task.x = static_cast<const char*>(all.x) + r * all.x_stride * size;
+    task.dy = static_cast<const char*>(all.dy) + r * all.dy_stride * static_cast<int64_t>(truenorm_dtype_size(call_.dy.dtype));
+    if (all.saved) task.saved = static_cast<const char*>(all.saved) + r * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
+    LongRow row;
+    kernels_.long_row.begin_backward(task, row);
+    sum_long_row(threads, kernels_.long_row, task.x, task.dy, dy_variant_, task.gamma, d_, call_.eps, row);
+    all.grad_rows[r] = row.grad;
+  }
+
+  void round(const Group& group, const double* totals, int64_t begin, int64_t end) const {
+    if (totals) return round_block(group, totals + begin, padded(d_), begin, end);
+    const double nothing[kColumns] = {};  // no rows
+    for (int64_t i = begin; i < end; i += kColumns) round_block(group, nothing, 0, i, std::min(end, i + kColumns));
+  }
+  // `totals` holds features [begin, end) in arrays of `length`, as set_totals() lays them out.
+  void round_block(const Group& group, const double* totals, int64_t length, int64_t begin, int64_t end) const {
+    BackwardTask laid{};
+    set_totals(laid, const_cast<double*>(totals), length);
+    const auto store = [&](const double* total, const double* error, const Operand& operand, void* out) {
+      if (!out) return;
+      const int64_t size = static_cast<int64_t>(truenorm_dtype_size(operand.dtype));
+      kernels_.round_totals(total, error, static_cast<char*>(out) + begin * size, operand.dtype, options_.accumulate, end - begin);
+    };
+    store(laid.dgamma, laid.dgamma_error, call_.dgamma, group.dgamma);
+    store(laid.dbeta, laid.dbeta_error, call_.dbeta, group.dbeta);
+  }
+
+  template <class Visit>
+  void each_task(const Group& group, int64_t begin, int64_t end, const Visit& visit, GradRow* grads = nullptr) const {
+    // Rows with parameters of their own, or records that are not in order, are visited one by one.
+    const bool one_by_one = rows_.step(kGamma) != 0 || (call_.saved && rows_.step(kRecord) != 1);
+    rows_.for_runs(begin, end, [&](int64_t row, const int64_t (&offset)[kOperands], int64_t run) {
+      const int64_t step = one_by_one ? 1 : run;
+      for (int64_t r = 0; r < run; r += step) {
+        int64_t here[kOperands];
+        for (int i = 0; i < kOperands; ++i) here[i] = group.offset[i] + offset[i] + r * rows_.step(i);
+        BackwardTask task{};
+        task.rows = step;
+        task.d = d_;
+        task.dy = at(call_.dy, here[kDy]);
+        task.x = at(call_.x, here[kX]);
+        task.dx = const_cast<void*>(at(call_.dx, here[kDx]));
+        task.gamma = {at(call_.gamma, here[kGamma]), call_.gamma.dtype == call_.x.dtype};
+        task.dy_stride = rows_.step(kDy);
+        task.x_stride = rows_.step(kX);
+        task.dx_stride = rows_.step(kDx);
+        task.eps = call_.eps;
+        if (call_.saved)
+          task.saved = static_cast<const char*>(call_.saved) + here[kRecord] * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
+        task.grad_rows = grads ? grads + row + r : nullptr;
+        visit(task);
+      }
+    });
+  }
+
+  const BackwardCall& call_;
+  const Options& options_;
+  const TypeKernels& kernels_;
+  const int64_t d_;
+  const bool wide_, dy_variant_, dx_variant_;
+  Rows<kGroupOperands> groups_;
+  Rows<kOperands> rows_;
+  Threads threads_;
+  int64_t block_, blocks_, totals_, slots_ = 1;
+};
+
+}  // namespace
+
+std::size_t backward_workspace(const BackwardCall& call, const Options& options) {
+  return Backward(call, options).workspace_bytes();
+}
+
+void backward(const BackwardCall& call, const Options& options, void* workspace) {
+  Backward(call, options)(static_cast<char*>(workspace));
+}
+
+}  // namespace truenorm

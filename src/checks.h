@@ -1,0 +1,50 @@
+// Arguments of the C interface: each check names the argument, its value and what was expected.
+#pragma once
+
+#include <cstdint>
+
+#include "threads.h"
+#include "truenorm/truenorm.h"
+
+namespace truenorm {
+
+truenorm_status check_shape(const truenorm_shape* shape);
+truenorm_status check_eps(double eps);
+
+struct Options {
+  bool accumulate = false;
+  Threads threads{1, nullptr};
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+  int isa_level = 0;
+};
+truenorm_status check_options(const truenorm_options* given, Options* options);
+
+// An operand with its name, as the checks and their messages need it.
+struct Operand {
+  const char* name;
+  const void* data;
+  truenorm_dtype dtype;
+  int64_t strides[TRUENORM_MAX_RANK];
+};
+
+// `shared`: without strides one vector serves all rows (parameters); else rows follow one another.
+Operand operand(const char* name, const truenorm_shape& shape, const truenorm_input& input, bool shared);
+Operand operand(const char* name, const truenorm_shape& shape, const truenorm_output& output, bool shared);
+
+// Type known, pointer aligned, all offsets within 2^62.
+truenorm_status check_operand(const truenorm_shape& shape, const Operand& operand);
+truenorm_status check_required(const Operand& operand);
+// The operand's type is x's, or `also` when x is a half type (0: no other).
+truenorm_status check_pair(const Operand& operand, const Operand& x, truenorm_dtype also);
+// Rows of an output do not overlap one another. `summed`: dimensions of stride 0 are sums, not repeated writes.
+truenorm_status check_output_rows(const truenorm_shape& shape, const Operand& output, bool summed);
+// The output does not overlap the operand; may_be_same: except when both are the same in pointer, type and strides.
+truenorm_status check_overlap(const truenorm_shape& shape, const Operand& output, const Operand& other, bool may_be_same);
+// The same for a plain array of bytes.
+truenorm_status check_overlap(const truenorm_shape& shape, const Operand& output, const char* name, const void* data, std::size_t bytes);
+
+bool is_half(truenorm_dtype dtype);
+int64_t row_count(const truenorm_shape& shape);
+
+}  // namespace truenorm

@@ -1,0 +1,114 @@
+#include "dispatch.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "error.h"
+
+namespace truenorm {
+namespace {
+
+// Every CPU feature that the kernels of a level are compiled with (Highway's lists for that target).
+bool cpu_has(const char* isa) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();
+  const bool ssse3 = __builtin_cpu_supports("ssse3");
+  const bool sse4 = ssse3 && __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");
+  const bool avx2 = sse4 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+  const bool avx3 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  if (!std::strcmp(isa, "ssse3")) return ssse3;
+  if (!std::strcmp(isa, "sse4")) return sse4;
+  if (!std::strcmp(isa, "avx2")) return avx2;
+  if (!std::strcmp(isa, "avx3")) return avx3;
+  if (!std::strcmp(isa, "avx3_dl"))
+    return avx3 && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512vbmi") &&
+           __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("vaes") && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq") &&
+           __builtin_cpu_supports("gfni");
+#endif
+  return !std::strcmp(isa, "scalar") || !std::strcmp(isa, "neon");  // part of every machine that they are built for
+}
+
+// The tables of all types list the same levels.
+const char* level_name(int level) { return kFloat32Kernels[level] ? kFloat32Kernels[level]->isa : nullptr; }
+
+int level_named(const char* name) {
+  for (int level = 0; level_name(level); ++level)
+    if (!std::strcmp(level_name(level), name)) return level;
+  return -1;
+}
+
+int best_level_from(int cap) {
+  int level = cap;
+  while (level_name(level + 1) && !cpu_has(level_name(level))) ++level;  // the last one runs everywhere
+  return level;
+}
+
+// Read once. 0: not read yet; else the level + 1, or -1 for an unknown name.
+std::atomic<int> process_level{0};
+
+int resolve_process_level() {
+  int state = process_level.load(std::memory_order_relaxed);
+  if (state == 0) {
+    const char* cap = std::getenv("TRUENORM_ISA");
+    const int from = cap && *cap ? level_named(cap) : 0;
+    state = from < 0 ? -1 : best_level_from(from) + 1;
+    int expected = 0;
+    if (!process_level.compare_exchange_strong(expected, state)) state = expected;
+  }
+  return state;
+}
+
+truenorm_status unknown_isa(const char* where, const char* name) {
+  std::string known;
+  for (int level = 0; level_name(level); ++level) known += std::string(level ? ", " : "") + level_name(level);
+  return fail(TRUENORM_INVALID_ISA, "%s is \"%.64s\"; expected one of: %s", where, name, known.c_str());
+}
+
+}  // namespace
+
+truenorm_status select_isa(const char* cap, int* level) {
+  if (cap) {
+    const int from = level_named(cap);
+    if (from < 0) return unknown_isa("options.isa", cap);
+    *level = best_level_from(from);
+    return TRUENORM_OK;
+  }
+  const int state = resolve_process_level();
+  if (state < 0) {
+    const char* name = std::getenv("TRUENORM_ISA");
+    return unknown_isa("the environment variable TRUENORM_ISA", name ? name : "");
+  }
+  *level = state - 1;
+  return TRUENORM_OK;
+}
+
+const TypeKernels& kernels_of(truenorm_dtype type, int level) {
+  switch (type) {
+    case TRUENORM_FLOAT64: return *kFloat64Kernels[level];
+    case TRUENORM_FLOAT16: return *kFloat16Kernels[level];
+    case TRUENORM_BFLOAT16: return *kBFloat16Kernels[level];
+    default: return *kFloat32Kernels[level];
+  }
+}
+
+}  // namespace truenorm
+
+extern "C" {
+
+const char* truenorm_isa(void) {
+  int level = 0;
+  return truenorm::select_isa(nullptr, &level) == TRUENORM_OK ? truenorm::level_name(level) : nullptr;
+}
+
+const char* truenorm_isa_name(int32_t i) {
+  for (int level = 0; i >= 0 && truenorm::level_name(level); ++level)
+    if (truenorm::cpu_has(truenorm::level_name(level)) && i-- == 0) return truenorm::level_name(level);
+  return nullptr;
+}
+
+}  // extern "C"

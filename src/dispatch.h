@@ -1,0 +1,16 @@
+// Which instruction set a call uses.
+#pragma once
+
+#include "kernels/kernels.h"
+#include "truenorm/truenorm.h"
+
+namespace truenorm {
+
+// Sets *level to the best instruction set that this CPU and build have, no better than `cap` (null: TRUENORM_ISA of the
+// environment, if set). Fails on an unknown name.
+truenorm_status select_isa(const char* cap, int* level);
+
+// The kernels for rows of a valid type.
+const TypeKernels& kernels_of(truenorm_dtype type, int level);
+
+}  // namespace truenorm

@@ -1,0 +1,95 @@
+#include "dispatch.h"
+#include "layer_norm.h"
+#include "layout.h"
+#include "split.h"
+
+namespace truenorm {
+namespace {
+
+enum { kX, kY, kGamma, kBeta, kOperands };
+
+class Forward {
+ public:
+  Forward(const ForwardCall& call, const Options& options)
+      : call_(call), kernels_(kernels_of(call.x.dtype, options.isa_level)), variant_(call.y.dtype != call.x.dtype && call.y.data) {
+    for (int32_t k = 0; k < call.shape.rank; ++k)
+      rows_.append(call.shape.dims[k], {call.x.strides[k], call.y.strides[k], call.gamma.strides[k], call.beta.strides[k]});
+    const std::size_t bytes = truenorm_dtype_size(call.x.dtype) + (call.y.data ? truenorm_dtype_size(call.y.dtype) : 0);
+    threads_ = threads_for(options.threads, rows_.count * call.shape.d * static_cast<int64_t>(bytes));
+  }
+
+  void operator()() const {
+    if (rows_are_long(threads_, rows_.count, call_.shape.d)) {
+      for (int64_t r = 0; r < rows_.count; ++r) each_task(r, r + 1, [&](const ForwardTask& task) { long_row(task); });
+      return;
+    }
+    const int64_t tasks = task_count(threads_, rows_.count);
+    parallel_for(threads_, tasks, [&](int64_t i) {
+      each_task(task_begin(i, tasks, rows_.count), task_begin(i + 1, tasks, rows_.count),
+                [&](const ForwardTask& task) { kernels_.forward[variant_](task); });
+    });
+  }
+
+ private:
+  template <class Visit>
+  void each_task(int64_t begin, int64_t end, const Visit& visit) const {
+    const bool one_by_one = rows_.step(kGamma) != 0 || rows_.step(kBeta) != 0;  // each row has parameters of its own
+    rows_.for_runs(begin, end, [&](int64_t row, const int64_t (&offset)[kOperands], int64_t run) {
+      ForwardTask task = task_at(row, offset);
+      task.rows = one_by_one ? 1 : run;
+      for (int64_t r = 0; r < run; r += task.rows) {
+        if (r) {
+          int64_t here[kOperands];
+          for (int i = 0; i < kOperands; ++i) here[i] = offset[i] + r * rows_.step(i);
+          task = task_at(row + r, here);
+          task.rows = 1;
+        }
+        visit(task);
+      }
+    });
+  }
+
+  ForwardTask task_at(int64_t row, const int64_t (&offset)[kOperands]) const {
+    ForwardTask task{};
+    task.x = at(call_.x, offset[kX]);
+    task.y = const_cast<void*>(at(call_.y, offset[kY]));
+    task.gamma = parameter(call_.gamma, offset[kGamma]);
+    task.beta = parameter(call_.beta, offset[kBeta]);
+    task.d = call_.shape.d;
+    task.x_stride = rows_.step(kX);
+    task.y_stride = rows_.step(kY);
+    task.eps = call_.eps;
+    task.mean = call_.stats.mean ? call_.stats.mean + row : nullptr;
+    task.var = call_.stats.var ? call_.stats.var + row : nullptr;
+    task.rstd = call_.stats.rstd ? call_.stats.rstd + row : nullptr;
+    task.saved = call_.stats.saved ? static_cast<char*>(call_.stats.saved) + row * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype))
+                                   : nullptr;
+    return task;
+  }
+
+  ParameterRef parameter(const Operand& operand, int64_t offset) const {
+    return {at(operand, offset), operand.dtype == call_.x.dtype};
+  }
+
+  void long_row(const ForwardTask& task) const {
+    const LongRowKernels& kernels = kernels_.long_row;
+    LongRow row;
+    kernels.begin_forward(task, row);
+    sum_long_row(threads_, kernels, task.x, nullptr, 0, task.gamma, task.d, task.eps, row);
+    kernels.store_statistics(task, row);
+    if (task.y)
+      share_columns(threads_, task.d, [&](int64_t begin, int64_t end) { kernels.finish[variant_](task, row, begin, end); });
+  }
+
+  const ForwardCall& call_;
+  const TypeKernels& kernels_;
+  const bool variant_;
+  Rows<kOperands> rows_;
+  Threads threads_;
+};
+
+}  // namespace
+
+void forward(const ForwardCall& call, const Options& options) { Forward(call, options)(); }
+
+}  // namespace truenorm

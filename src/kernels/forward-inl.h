@@ -1,0 +1,133 @@
+// y = gamma * x_hat + beta, row by row.
+#if defined(TRUENORM_FORWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRUENORM_FORWARD_INL_H_
+#undef TRUENORM_FORWARD_INL_H_
+#else
+#define TRUENORM_FORWARD_INL_H_
+#endif
+
+#include "kernels.h"
+#include "lanes-inl.h"
+#include "parameters-inl.h"
+#include "stats-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace truenorm {
+namespace HWY_NAMESPACE {
+
+// ---------------------------------------------------------------- the formula, for sixteen features of one row
+// Each finish is made once per row and applied to its elements; x_hat and y are named as in docs/numerics.md.
+
+struct PlainFinish {  // float32: two roundings in x_hat, one in y
+  F32x16 hi, r, b;
+  HWY_INLINE explicit PlainFinish(const NarrowRow& row) : hi(fill(row.hi)), r(fill(row.r)), b(fill(row.b)) {}
+  HWY_INLINE F32x16 x_hat(const F32x16& x) const { return fma(x - hi, r, b); }
+  HWY_INLINE F32x16 operator()(const F32x16& x, const F32x16& gamma, const F32x16& beta) const {
+    return fma(x_hat(x), gamma, beta);
+  }
+};
+
+struct ExactFinish {  // float32 and half rows in float64
+  F64x16 x0, m, rstd;
+  HWY_INLINE explicit ExactFinish(const NarrowRow& row) : x0(fill(row.x0)), m(fill(row.m)), rstd(fill(row.rstd)) {}
+  HWY_INLINE F64x16 x_hat(const F64x16& x) const { return ((x - x0) - m) * rstd; }
+  HWY_INLINE F32x16 operator()(const F32x16& x, const F32x16& gamma, const F32x16& beta) const {
+    return round_to_f32(x_hat(widen(x)) * widen(gamma) + widen(beta));
+  }
+};
+
+template <bool kScaled>
+struct WideFinish {  // float64 rows
+  const WideRow& row;
+  HWY_INLINE explicit WideFinish(const WideRow& r) : row(r) {}
+  HWY_INLINE F64x16 x_hat(const F64x16& x) const { return (centred<kScaled>(x, row) - fill(row.lo)) * fill(row.r); }
+  HWY_INLINE F64x16 operator()(const F64x16& x, const F64x16& gamma, const F64x16& beta) const {
+    return x_hat(x) * gamma + beta;
+  }
+};
+
+// ---------------------------------------------------------------- a block of columns of one row
+template <class Finish, class T, class O>
+HWY_INLINE void finish_block(const Finish& finish, const T* x, O* y, const Compute<T>* HWY_RESTRICT gamma,
+                             const Compute<T>* HWY_RESTRICT beta, size_t n) {
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(canonical(finish(load(x + i), load(gamma + i), load(beta + i))), y + i);
+  if (i < n) {
+    using C = Compute<T>;
+    Tail<O> rest;
+    store(canonical(finish(load(Tail<T>(x + i, n - i, T{}).values), load(Tail<C>(gamma + i, n - i, C{}).values),
+                           load(Tail<C>(beta + i, n - i, C{}).values))),
+          rest.values);
+    rest.copy_to(y + i, n - i);
+  }
+}
+
+template <class T, class O>
+HWY_INLINE void finish_row(const NarrowRow& row, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
+  if (row.kind == RowKind::Plain) return finish_block(PlainFinish(row), x, y, gamma, beta, n);
+  finish_block(ExactFinish(row), x, y, gamma, beta, n);
+}
+HWY_INLINE void finish_row(const WideRow& row, const double* x, double* y, const double* gamma, const double* beta, size_t n) {
+  if (row.kind == RowKind::Plain) return finish_block(WideFinish<false>(row), x, y, gamma, beta, n);
+  finish_block(WideFinish<true>(row), x, y, gamma, beta, n);
+}
+
+// ---------------------------------------------------------------- statistics handed back
+HWY_INLINE double public_mean(const NarrowRow& row) { return row.mean; }
+HWY_INLINE double public_mean(const WideRow& row) { return row.mean + row.mean_lo; }
+
+// A NaN as x86 and ARM make them, made canonical.
+HWY_INLINE double canonical(double v) { return v == v ? v : static_cast<double>(NAN); }
+
+template <class Row>
+HWY_INLINE void store_statistics(const ForwardTask& task, int64_t r, const Row& row) {
+  if (task.mean) task.mean[r] = canonical(public_mean(row));
+  if (task.var) task.var[r] = canonical(row.var);
+  if (task.rstd) task.rstd[r] = canonical(row.rstd);
+  if (task.saved) {
+    const auto saved = to_saved(row);
+    memcpy(static_cast<char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), &saved, sizeof(saved));
+  }
+}
+
+// ---------------------------------------------------------------- rows
+// A few rows at a time: their statistics, then block by block of columns their elements, so that a block of gamma and
+// beta is converted and brought into the cache once for all of them. The rows stay in the L1 cache meanwhile.
+constexpr int64_t kMaxGroup = 8;
+template <class T>
+HWY_INLINE int64_t group_rows(int64_t d) {
+  const int64_t fit = (int64_t{1} << 14) / (d * static_cast<int64_t>(sizeof(T)));
+  return HWY_MIN(kMaxGroup, HWY_MAX(fit, int64_t{1}));
+}
+
+template <class T, class O>
+void forward_rows(const ForwardTask& task) {
+  const int64_t d = task.d, group = group_rows<T>(d);
+  Parameter<T> gamma(task.gamma, d, Compute<T>{1});
+  Parameter<T> beta(task.beta, d, -Compute<T>{0});
+  decltype(row_statistics(static_cast<const T*>(nullptr), d, 0.0)) row[kMaxGroup];
+
+  for (int64_t first = 0; first < task.rows; first += group) {
+    const int64_t rows = HWY_MIN(group, task.rows - first);
+    const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
+    for (int64_t r = 0; r < rows; ++r) {
+      row[r] = row_statistics(x + r * task.x_stride, d, task.eps);
+      store_statistics(task, first + r, row[r]);
+    }
+    if (task.y == nullptr) continue;
+    O* y = static_cast<O*>(task.y) + first * task.y_stride;
+    for (int64_t begin = 0; begin < d; begin += kColumns) {
+      const size_t n = static_cast<size_t>(HWY_MIN(kColumns, d - begin));
+      const auto* gamma_block = gamma.block(begin, n);
+      const auto* beta_block = beta.block(begin, n);
+      for (int64_t r = 0; r < rows; ++r)
+        finish_row(row[r], x + r * task.x_stride + begin, y + r * task.y_stride + begin, gamma_block, beta_block, n);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace truenorm
+HWY_AFTER_NAMESPACE();
+
+#endif  // TRUENORM_FORWARD_INL_H_

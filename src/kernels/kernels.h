@@ -1,0 +1,90 @@
+// What the kernels of one instruction set offer to the rest of the library. Rows here are runs with one stride and
+// contiguous features; layouts, threads and checks are the caller's. Kernels never allocate, and assume the default
+// rounding mode.
+#pragma once
+
+#include "truenorm/truenorm.h"
+#include "types.h"
+
+namespace truenorm {
+
+// A parameter vector. data == nullptr: absent. own_type: a half row's parameter is of the row's type (else float32).
+struct ParameterRef {
+  const void* data;
+  bool own_type;
+};
+
+// `rows` rows of d features; strides in elements. Statistics pointers may be null.
+struct ForwardTask {
+  const void* x;
+  void* y;  // null: statistics only
+  int64_t rows, d, x_stride, y_stride;
+  ParameterRef gamma, beta;
+  double eps;
+  double *mean, *var, *rstd;
+  void* saved;
+};
+
+struct BackwardTask {
+  const void *dy, *x;
+  void* dx;  // null: not wanted
+  int64_t rows, d, dy_stride, x_stride, dx_stride;
+  ParameterRef gamma;
+  double eps;
+  const void* saved;   // one record a row, or null: computed again
+  GradRow* grad_rows;  // one a row: filled by the sums, read by the columns
+  // Totals over the rows, added to; padded to whole sixteens. Float64 rows also have the totals' errors. Null: not wanted.
+  double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
+};
+
+// A long row in pieces, so that threads share it. A piece starts at a multiple of kPiece elements, so that its sums are
+// a subtree of the row's. One step of sums after another is made over all pieces until none is left to do.
+inline constexpr int64_t kPiece = int64_t{1} << 16;
+struct Part {
+  Sums sums;
+  Moments moments;
+  float gmax;
+};
+struct LongRow {
+  int32_t step;  // the kernels' business
+  bool backward;
+  GradRow grad;
+};
+struct LongRowKernels {
+  // Starts on row 0 of a task, with its saved record if there is one.
+  void (*begin_forward)(const ForwardTask& task, LongRow& row);
+  void (*begin_backward)(const BackwardTask& task, LongRow& row);
+  // The sums of features [begin, end) for the current step. [dy is float32 for half x]; forward passes 0 for dy.
+  void (*sums[2])(const void* x, const void* dy, const ParameterRef& gamma, const LongRow& row, int64_t begin, int64_t end, Part& part);
+  // Merges the parts and moves on: true while another step of sums is needed.
+  bool (*advance)(const Part* parts, int64_t count, int64_t d, double eps, LongRow& row);
+  void (*store_statistics)(const ForwardTask& task, const LongRow& row);
+  // y of features [begin, end). [y is float32 for half x]
+  void (*finish[2])(const ForwardTask& task, const LongRow& row, int64_t begin, int64_t end);
+};
+
+// The kernels of one type of x on one instruction set. Second entries are for half x with y, dy or dx in float32.
+struct TypeKernels {
+  const char* isa;
+  // All of forward for the task's rows. [y]
+  void (*forward[2])(const ForwardTask& task);
+  // All of backward for the task's rows, without grad_rows. [dy][dx]
+  void (*backward[2][2])(const BackwardTask& task);
+  // The same in two steps, so that threads may share few rows by columns: fills grad_rows [dy], then
+  // dx and the totals of features [begin, end), rows in order [dy][dx]; the totals' first element is feature `begin`.
+  void (*backward_sums[2])(const BackwardTask& task);
+  void (*backward_columns[2][2])(const BackwardTask& task, int64_t begin, int64_t end);
+  // to = merge(to, from) of totals; errors null but for float64 rows. n is padded to whole sixteens.
+  void (*merge_totals)(double* to, double* to_error, const double* from, const double* from_error, int64_t n);
+  // Each total rounded once to `type`; added to what is there when accumulating.
+  void (*round_totals)(const double* total, const double* error, void* out, truenorm_dtype type, bool accumulate, int64_t n);
+  LongRowKernels long_row;
+};
+
+// One entry per instruction set in this build, best first; ends with nullptr.
+extern const TypeKernels* const kFloat32Kernels[];
+extern const TypeKernels* const kFloat64Kernels[];
+extern const TypeKernels* const kFloat16Kernels[];
+extern const TypeKernels* const kBFloat16Kernels[];
+
+}  // namespace truenorm

@@ -1,0 +1,151 @@
+// One row in pieces, so that threads can share it: the steps of stats-inl.h and backward-inl.h, one at a time.
+#if defined(TRUENORM_LONG_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRUENORM_LONG_ROW_INL_H_
+#undef TRUENORM_LONG_ROW_INL_H_
+#else
+#define TRUENORM_LONG_ROW_INL_H_
+#endif
+
+#include "backward-inl.h"
+#include "forward-inl.h"
+#include "kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace truenorm {
+namespace HWY_NAMESPACE {
+
+enum Step : int32_t {
+  kRawSums,  // narrow rows: x, x*x; float64 rows: x*pre
+  kMoments,  // narrow rows that need them
+  kCentred,  // float64 rows: c, c*c
+  kGradient,
+  kDone,
+};
+
+template <class T>
+struct LongRowOf {
+  static constexpr bool kWide = sizeof(T) == 8;
+  static auto& grad(LongRow& row) { return GradOf<T>::get(row.grad); }
+  static const auto& grad(const LongRow& row) { return GradOf<T>::get(row.grad); }
+
+  static void begin(const T* x, LongRow& row) {
+    row.step = kRawSums;
+    if constexpr (kWide) {
+      grad(row).row.x0 = x[0];
+      grad(row).row.kind = RowKind::Plain;
+      grad(row).row.recentred = false;
+      grad(row).row.pre = grad(row).row.post = 1.0;
+    } else {
+      grad(row).row.x0 = first_element(x);
+    }
+  }
+  static void begin_forward(const ForwardTask& task, LongRow& row) {
+    row.backward = false;
+    begin(static_cast<const T*>(task.x), row);
+  }
+  static void begin_backward(const BackwardTask& task, LongRow& row) {
+    row.backward = true;
+    const T* x = static_cast<const T*>(task.x);
+    begin(x, row);
+    if (task.saved) {
+      decltype(to_saved(grad(row).row)) saved;
+      memcpy(&saved, task.saved, sizeof(saved));
+      grad(row).row = from_saved(saved, first_element(x));
+      row.step = kGradient;
+    }
+  }
+
+  template <class G>
+  static void sums(const void* x_row, const void* dy_row, const ParameterRef& gamma_ref, const LongRow& row, int64_t begin,
+                   int64_t end, Part& part) {
+    const T* x = static_cast<const T*>(x_row) + begin;
+    const int64_t n = end - begin;
+    if (row.step == kRawSums) {
+      if constexpr (kWide) part.sums = {wide_sum(x, n, grad(row).row.pre), 0.0};
+      else part.sums = raw_sums(x, n);
+    } else if (row.step == kMoments) {
+      if constexpr (!kWide) part.moments = moments(x, n, grad(row).row.x0);
+    } else if (row.step == kCentred) {
+      if constexpr (kWide) part.sums = centred_sums(x, n, grad(row).row);
+    } else {
+      Parameter<T> gamma(gamma_ref, n, Compute<T>{1});
+      const G* dy = static_cast<const G*>(dy_row) + begin;
+      Tree<GradSums> tree;
+      for (int64_t block = 0; block < n; block += kColumns) {
+        const int64_t stop = HWY_MIN(block + kColumns, n);
+        const Compute<T>* gamma_block = gamma.block(begin + block, static_cast<size_t>(stop - block));
+        for (int64_t i = block; i < stop; i += GradOf<T>::kSegment)
+          tree.push(segment_sums(grad(row), x + i, dy + i, gamma_block + (i - block),
+                                 static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, stop - i))));
+      }
+      const GradSums total = tree.total();
+      part.sums = total.sums;
+      part.gmax = total.gmax;
+    }
+  }
+
+  static bool advance(const Part* parts, int64_t count, int64_t d, double eps, LongRow& row) {
+    auto& g = grad(row);
+    Tree<GradSums> tree;
+    if (row.step != kMoments)
+      for (int64_t i = 0; i < count; ++i) tree.push({parts[i].sums, parts[i].gmax});
+    if (row.step == kGradient) {
+      row.step = set_gradient(tree.total(), d, g) ? kDone : kGradient;
+      return row.step != kDone;
+    }
+    if constexpr (kWide) {
+      const GradSums total = tree.total();
+      if (row.step == kRawSums) {
+        g.row.hi = total.sums.a / static_cast<double>(d);
+        row.step = kCentred;
+        return true;
+      }
+      if (wide_row_needs_scale(total.sums, g.row)) {
+        row.step = g.row.pre != 1.0 ? kRawSums : kCentred;
+        return true;
+      }
+      if (wide_row_needs_mean(total.sums, d, g.row)) return true;
+      wide_row_from_sums(total.sums, d, eps, g.row);
+    } else if (row.step == kRawSums) {
+      const Sums raw = tree.total().sums;
+      if (!narrow_row_from_sums(raw, g.row.x0, d, eps, g.row)) {
+        if (is_finite(raw.b)) {
+          row.step = kMoments;
+          return true;
+        }
+        narrow_row_from_moments({}, false, g.row.x0, d, eps, g.row);
+      }
+    } else {
+      Tree<Moments> moments_tree;
+      for (int64_t i = 0; i < count; ++i) moments_tree.push(parts[i].moments);
+      narrow_row_from_moments(moments_tree.total(), true, g.row.x0, d, eps, g.row);
+    }
+    row.step = kDone;
+    if (row.backward) {
+      g.row = from_saved(to_saved(g.row), g.row.x0);
+      row.step = kGradient;
+    }
+    return row.step != kDone;
+  }
+
+  static void store_statistics(const ForwardTask& task, const LongRow& row) {
+    HWY_NAMESPACE::store_statistics(task, 0, grad(row).row);
+  }
+
+  template <class O>
+  static void finish(const ForwardTask& task, const LongRow& row, int64_t begin, int64_t end) {
+    Parameter<T> gamma(task.gamma, end - begin, Compute<T>{1});
+    Parameter<T> beta(task.beta, end - begin, -Compute<T>{0});
+    for (int64_t i = begin; i < end; i += kColumns) {
+      const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
+      const auto* gamma_block = gamma.block(i, n);
+      finish_row(grad(row).row, static_cast<const T*>(task.x) + i, static_cast<O*>(task.y) + i, gamma_block, beta.block(i, n), n);
+    }
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace truenorm
+HWY_AFTER_NAMESPACE();
+
+#endif  // TRUENORM_LONG_ROW_INL_H_

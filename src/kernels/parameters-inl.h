@@ -1,0 +1,56 @@
+// gamma and beta as the kernels want them: in the type that rows are computed in, a block of columns at a time.
+#if defined(TRUENORM_PARAMETERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRUENORM_PARAMETERS_INL_H_
+#undef TRUENORM_PARAMETERS_INL_H_
+#else
+#define TRUENORM_PARAMETERS_INL_H_
+#endif
+
+#include "kernels.h"
+#include "lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace truenorm {
+namespace HWY_NAMESPACE {
+
+// Columns of a block: also a segment of narrow rows, so that a block's sums are whole segments. 4 KiB of float32.
+constexpr int64_t kColumns = kNarrowSegment;
+static_assert(kColumns % kWideSegment == 0);
+
+// `absent` stands in for every element of a parameter that is not there. Half parameters are converted a block at a time
+// into a buffer, float32 and float64 ones are used where they are.
+template <class T>
+class Parameter {
+ public:
+  using C = Compute<T>;
+
+  HWY_INLINE Parameter(const ParameterRef& ref, int64_t d, C absent)
+      : data_(ref.data), converts_(ref.own_type && sizeof(T) != sizeof(C)) {
+    if (data_ == nullptr)
+      for (int64_t i = 0; i < HWY_MIN(d, kColumns); ++i) buffer_[i] = absent;
+  }
+
+  // Elements [begin, begin + n), n <= kColumns; valid until the next call.
+  HWY_INLINE const C* block(int64_t begin, size_t n) {
+    if (data_ == nullptr) return buffer_;
+    if (!converts_) return static_cast<const C*>(data_) + begin;
+    if constexpr (sizeof(T) != sizeof(C)) {
+      const T* from = static_cast<const T*>(data_) + begin;
+      size_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) store(load(from + i), buffer_ + i);
+      if (i < n) store(load(Tail<T>(from + i, n - i, T{}).values), buffer_ + i);
+    }
+    return buffer_;
+  }
+
+ private:
+  const void* data_;
+  bool converts_;
+  HWY_ALIGN C buffer_[kColumns];
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace truenorm
+HWY_AFTER_NAMESPACE();
+
+#endif  // TRUENORM_PARAMETERS_INL_H_

@@ -1,0 +1,70 @@
+// The totals of dgamma and dbeta over blocks of rows: merged in pairs, rounded once.
+#if defined(TRUENORM_TOTALS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRUENORM_TOTALS_INL_H_
+#undef TRUENORM_TOTALS_INL_H_
+#else
+#define TRUENORM_TOTALS_INL_H_
+#endif
+
+#include "backward-inl.h"
+#include "lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace truenorm {
+namespace HWY_NAMESPACE {
+
+// n is padded to whole sixteens, as the totals are.
+HWY_MAYBE_UNUSED static void merge_totals(double* to, double* to_error, const double* from, const double* from_error, int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    if (to_error)
+      add_with_error(load(from + i), load(from_error + i), to + i, to_error + i);
+    else
+      store(load(to + i) + load(from + i), to + i);
+  }
+}
+
+// total + error, or total alone where it is not finite and its error therefore NaN.
+HWY_INLINE F64x16 value(const double* total, const double* error) {
+  F64x16 sum = load(total);
+  if (error) {
+    const F64x16 whole = sum + load(error);
+    for (size_t i = 0; i < kF64Vectors; ++i) {
+      const VF64 s = sum.v[i];
+      sum.v[i] = hn::IfThenElse(hn::Eq(hn::Sub(s, s), hn::Zero(F64())), whole.v[i], s);
+    }
+  }
+  return sum;
+}
+
+HWY_INLINE void store_rounded(const F64x16& v, double* out) { store(canonical(v), out); }
+template <class O>
+HWY_INLINE void store_rounded(const F64x16& v, O* out) {
+  store(canonical(round_to_f32(v)), out);
+}
+
+template <class O>
+HWY_INLINE void round_totals_to(const double* total, const double* error, O* out, bool accumulate, int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const size_t count = static_cast<size_t>(HWY_MIN(static_cast<int64_t>(kLanes), n - i));
+    F64x16 sum = value(total + i, error ? error + i : nullptr);
+    Tail<O> lanes(out + i, accumulate ? count : 0, O{});
+    if (accumulate) sum = load_f64(lanes.values) + sum;
+    store_rounded(sum, lanes.values);
+    lanes.copy_to(out + i, count);
+  }
+}
+
+HWY_MAYBE_UNUSED static void round_totals(const double* total, const double* error, void* out, truenorm_dtype type, bool accumulate, int64_t n) {
+  switch (type) {
+    case TRUENORM_FLOAT32: return round_totals_to(total, error, static_cast<float*>(out), accumulate, n);
+    case TRUENORM_FLOAT64: return round_totals_to(total, error, static_cast<double*>(out), accumulate, n);
+    case TRUENORM_FLOAT16: return round_totals_to(total, error, static_cast<Float16*>(out), accumulate, n);
+    case TRUENORM_BFLOAT16: return round_totals_to(total, error, static_cast<BFloat16*>(out), accumulate, n);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace truenorm
+HWY_AFTER_NAMESPACE();
+
+#endif  // TRUENORM_TOTALS_INL_H_

@@ -1,0 +1,79 @@
+// Types that the kernels and their callers share. Included once, before any target: plain data and constants only, so
+// that nothing here is compiled for an instruction set that the machine may not have.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace truenorm {
+
+struct Float16 {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+
+// Elements per segment of a row sum (docs/numerics.md). Segments are also what threads share of a long row.
+inline constexpr int64_t kNarrowSegment = 1024;  // float32 and half rows
+inline constexpr int64_t kWideSegment = 256;     // float64 rows
+
+// Two sums over a row or a part of it: of x and x*x, of c and c*c, of g and g*x_hat.
+struct Sums {
+  double a;
+  double b;
+};
+
+// Moments of a part of a row, m relative to the row's first element.
+struct Moments {
+  double n;
+  double m;
+  double M2;
+};
+
+enum class RowKind : int32_t {
+  Plain,  // float32 rows: finished in float32; float64 rows: no scaling
+  Exact,  // float32 rows: finished in float64; float64 rows: scaled by powers of two
+};
+
+// What the finish of a float32 or half row needs. Plain: x_hat = fma(x - hi, r, b) in float32.
+// Exact: x_hat = ((x - x0) - m) * rstd in float64. NaN rows are exact with m and rstd NaN.
+struct NarrowRow {
+  double x0, m, rstd;
+  double mean, var;
+  float hi, r, b;
+  RowKind kind;
+};
+
+// What the finish of a float64 row needs: x_hat = ((x*pre - hi)*post - lo) * r, pre = post = 1 when plain.
+struct WideRow {
+  double x0, pre, hi, post, lo, r;
+  double mean, mean_lo, var, rstd;
+  RowKind kind;
+  bool recentred;
+};
+
+// A row and the scalars of its gradient: dx = ((g - A) - x_hat*B) * rstd.
+struct NarrowGrad {
+  NarrowRow row;
+  double A, B;
+  float A32, K;  // plain rows: A, and B without the rounding of r
+};
+struct WideGrad {
+  WideRow row;
+  double A, B;
+};
+union GradRow {
+  NarrowGrad narrow;
+  WideGrad wide;
+};
+
+// What forward keeps of a row for backward. The sign bit of rstd marks exact rows.
+struct NarrowSaved {
+  double m, rstd;
+};
+struct WideSaved {
+  double hi, lo, rstd;
+};
+
+}  // namespace truenorm

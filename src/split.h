@@ -1,0 +1,67 @@
+// How work is cut into tasks. Nothing here changes a bit of any result.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "threads.h"
+
+namespace truenorm {
+
+// Below this many bytes moved, waking a thread costs more than it brings (bench/README.md).
+inline constexpr int64_t kSerialBytes = 192 * 1024;
+
+inline Threads threads_for(const Threads& threads, int64_t bytes) {
+  return bytes < kSerialBytes ? Threads{1, nullptr} : threads;
+}
+
+// Tasks of whole units: four a thread, so that a thread that comes late or is disturbed does less.
+inline int64_t task_count(const Threads& threads, int64_t units) {
+  return threads.count == 1 ? 1 : std::min<int64_t>(units, 4 * int64_t{threads.count});
+}
+// The first unit of task i out of `tasks`.
+inline int64_t task_begin(int64_t i, int64_t tasks, int64_t units) {
+  return static_cast<int64_t>(static_cast<__int128>(units) * i / tasks);
+}
+
+// Few long rows are shared by their pieces.
+inline bool rows_are_long(const Threads& threads, int64_t rows, int64_t d) {
+  return threads.count > 1 && rows < 4 * int64_t{threads.count} && d >= 2 * kPiece;
+}
+
+// At most 64 pieces, each a power of two of kPiece.
+struct Pieces {
+  static constexpr int64_t kMax = 64;
+  int64_t size = kPiece;
+  int64_t count;
+  explicit Pieces(int64_t d) {
+    while ((d + size - 1) / size > kMax) size *= 2;
+    count = (d + size - 1) / size;
+  }
+};
+
+// All sums of one row. `dy` is null in forward; `variant` as in LongRowKernels.
+inline void sum_long_row(const Threads& threads, const LongRowKernels& kernels, const void* x, const void* dy, int variant,
+                         const ParameterRef& gamma, int64_t d, double eps, LongRow& row) {
+  const Pieces pieces(d);
+  Part parts[Pieces::kMax];
+  do {
+    parallel_for(threads, pieces.count, [&](int64_t i) {
+      kernels.sums[variant](x, dy, gamma, row, i * pieces.size, std::min(d, (i + 1) * pieces.size), parts[i]);
+    });
+  } while (kernels.advance(parts, pieces.count, d, eps, row));
+}
+
+// Calls columns(begin, end) over all features of long rows.
+template <class Columns>
+void share_columns(const Threads& threads, int64_t d, const Columns& columns) {
+  constexpr int64_t kUnit = 1024;  // whole column blocks of the kernels
+  const int64_t units = (d + kUnit - 1) / kUnit, tasks = task_count(threads, units);
+  parallel_for(threads, tasks, [&](int64_t i) {
+    const int64_t begin = task_begin(i, tasks, units) * kUnit, end = task_begin(i + 1, tasks, units) * kUnit;
+    columns(begin, std::min(d, end));
+  });
+}
+
+}  // namespace truenorm
