@@ -83,7 +83,7 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
 
   std::vector<std::string> lines;
   lines.push_back(std::string(title) + ": mean " + fixed_or_exponent(h.mean, 3, std::max(h.sd, std::fabs(h.mean))) +
-                  ", standard deviation " + fixed_or_exponent(h.sd, 3, h.sd));
+                  ", sd " + fixed_or_exponent(h.sd, 3, h.sd));
   // One row more than the bars, where only the dashed line shows.
   for (int row = kHeight; row >= 0; --row) {
     std::string line = row == kHeight - 1 ? pad_left(std::to_string(tallest), label) : std::string(static_cast<size_t>(label), ' ');
@@ -92,9 +92,12 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
       const int64_t count = h.counts[static_cast<size_t>(column / bar)];
       // Eighths of a row, rounded up, so that a single feature in a crowd is still seen.
       const auto eighths = static_cast<int>((count * kHeight * 8 + tallest - 1) / tallest);
-      line += column == mean_at ? marks.dash : marks.bar[static_cast<size_t>(std::clamp(eighths - row * 8, 0, 8))];
+      const int filled = std::clamp(eighths - row * 8, 0, 8);
+      // Through a bar the line is dashed: on every second row the bar itself is seen.
+      const bool dash = column == mean_at && (filled == 0 || row % 2 == 1);
+      line += dash ? marks.dash : marks.bar[static_cast<size_t>(filled)];
     }
-    lines.push_back(line);
+    lines.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
   }
   std::string axis(static_cast<size_t>(label) + 1, ' ');
   for (int column = 0; column < columns; ++column) axis += column == mean_at ? marks.foot : marks.axis;

@@ -154,7 +154,8 @@ std::string fixed(double value, int places) {
 }
 
 std::string fixed_or_exponent(double value, int places, double size) {
-  const bool shows = size == 0 || (size >= std::pow(10.0, -places) && size < 1e9);
+  const auto shown = [places](double v) { return v == 0 || (v >= std::pow(10.0, -places) && v < 1e9); };
+  const bool shows = shown(size) || shown(std::fabs(value));
   if (shows || !std::isfinite(value)) return fixed(value, places);
   return tidy(print("%.*e", places, value));
 }

@@ -99,8 +99,13 @@ std::vector<std::string> cells(const std::string& row, const std::string& when, 
   return {row, when, text(s.mean), text(s.sd), text(s.unbiased_sd), text(s.min), text(s.max)};
 }
 
-std::string range_text(const Ranges& r, int i) {
-  return shortest(static_cast<float>(r.low[i])) + " to " + shortest(static_cast<float>(r.high[i]));
+void add_ranges(std::vector<std::vector<std::string>>& rows, const std::string& when, const Ranges& r) {
+  const double size = std::max(std::fabs(r.low[2]), std::fabs(r.high[3]));
+  for (const auto& [name, values] : {std::pair{"lowest", r.low}, std::pair{"highest", r.high}}) {
+    std::vector<std::string> line = {name == std::string("lowest") ? when : "", name};
+    for (int i = 0; i < 4; ++i) line.push_back(fixed_or_exponent(values[i], 6, size));
+    rows.push_back(line);
+  }
 }
 
 std::string to_text(const Options& options, const NpyHeader& header, const Report& report) {
@@ -117,11 +122,11 @@ std::string to_text(const Options& options, const NpyHeader& header, const Repor
     if (static_cast<int64_t>(report.before.size()) < rows) {
       text += "(the first " + std::to_string(report.before.size()) + " of " + grouped(rows) + " rows; --limit 0 shows all)\n";
     }
-    std::vector<std::vector<std::string>> summary = {{"all rows", "mean", "sd (biased)", "min", "max", "not finite"}};
-    for (const auto& [name, r] : {std::pair{"before", report.all_before}, std::pair{"after", report.all_after}}) {
-      summary.push_back({name, range_text(r, 0), range_text(r, 1), range_text(r, 2), range_text(r, 3), std::to_string(r.not_finite)});
-    }
-    text += "\n" + table(summary, 1);
+    std::vector<std::vector<std::string>> summary = {{"all rows", "", "mean", "sd (biased)", "min", "max"}};
+    add_ranges(summary, "before", report.all_before);
+    add_ranges(summary, "after", report.all_after);
+    text += "\n" + table(summary, 2);
+    if (report.all_before.not_finite) text += grouped(report.all_before.not_finite) + " rows hold NaN or Inf\n";
   }
   if (!report.row_before.empty()) {
     text += "\nThe features of row " + options.histogram + ", the mean as a dashed line\n\n" +

@@ -60,6 +60,7 @@ std::vector<std::string> wrap(std::string_view text, int width, int indent) {
     start = end + 1;
   }
   lines.push_back(line);
+  for (std::string& each : lines) std::replace(each.begin(), each.end(), kGlue, ' ');
   return lines;
 }
 

@@ -22,6 +22,8 @@ std::string pad_right(std::string_view text, int width);
 std::string pad_left(std::string_view text, int width);
 
 // Breaks at spaces into lines of at most `width` columns where possible; lines after the first get `indent` spaces.
+// kGlue becomes a space at which no line is broken.
+inline constexpr char kGlue = '\x1F';
 std::vector<std::string> wrap(std::string_view text, int width, int indent);
 
 }  // namespace truenorm::cli

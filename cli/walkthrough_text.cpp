@@ -34,6 +34,12 @@ std::string sum_over_d(size_t d, const std::function<std::string(size_t)>& term)
   return text + ")/" + std::to_string(d);
 }
 
+// Kept together when lines are broken.
+std::string glued(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', kGlue);
+  return text;
+}
+
 std::string size_text(double value, int places) { return fixed_or_exponent(value, places, std::fabs(value)); }
 
 // A parameter for the heading: one number where all are the same.
@@ -57,7 +63,7 @@ std::string affine_text(const Walkthrough& w) {
     }
     const auto at = static_cast<size_t>(index);
     const bool minus = w.beta[at] < 0;
-    text += fixed_or_exponent(h.scaled[at], 3, size) + (minus ? " - " : " + ") + shortest(std::fabs(w.beta[at]));
+    text += fixed_or_exponent(h.scaled[at], 3, size) + glued(minus ? " - " : " + ") + shortest(std::fabs(w.beta[at]));
   }
   return text + "]";
 }
@@ -85,7 +91,7 @@ std::vector<Step> steps(const Walkthrough& w) {
   s.push_back({"standard deviation = sqrt(variance); computed: sqrt(variance + eps)", {size_text(h.sd, 4)}, {size_text(c.sd_with_eps, 4)}});
 
   Step normalized{"normalized: x_hat = (x - mean)/standard deviation", {}, {list(c.x_hat, 4)}};
-  Step scaled{"gamma*x_hat + beta", {}, {list(c.y, 3), "mean " + size_text(c.y_mean, 3) + ", sd " + size_text(c.y_sd, 3)}};
+  Step scaled{"gamma*x_hat + beta", {}, {list(c.y, 3), "mean " + fixed_or_exponent(c.y_mean, 3, largest_magnitude(c.y)) + ", sd " + size_text(c.y_sd, 3)}};
   if (h.constant) {
     normalized.hand = constant_text(w);
     scaled.hand = {w.eps == 0 ? "not defined" : "gamma*0 + beta = beta, exactly"};
@@ -93,8 +99,8 @@ std::vector<Step> steps(const Walkthrough& w) {
     normalized.hand = {"too large or too small a number for plain float64"};
     scaled.hand = {"-"};
   } else {
-    normalized.hand = {list(h.x_hat, 3), "check: " + sum_over_d(d, [&](size_t i) { return fixed(h.x_hat_squares[i], 3); }) + " = " +
-                                             fixed(h.check, 1)};
+    normalized.hand = {list(h.x_hat, 3), "check: " + sum_over_d(d, [&](size_t i) { return fixed(h.x_hat_squares[i], 3); }) +
+                                             glued(" = " + fixed(h.check, 1))};
     normalized.computed.push_back("mean " + fixed(c.x_hat_mean, 6) + ", sd " + fixed(c.x_hat_sd, 6));
     scaled.hand = {affine_text(w), "= " + list(h.y, 3),
                    "mean " + hand_number(std::round(h.y_mean * 1000) / 1000) + ", standard deviation " + hand_number(std::round(h.y_sd * 1000) / 1000)};

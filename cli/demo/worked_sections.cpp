@@ -53,9 +53,10 @@ std::string worked_batch(const std::string& data, int width) {
     rows.push_back({"", "after", fixed(a.mean, 6), fixed(a.unbiased_sd, 6), fixed(a.sd, 6)});
   }
   text += table(rows, 2, 3) + "\n";
+  const std::string glue(1, kGlue);
   const std::string why =
       "Why the two differ: layer normalization divides by the biased standard deviation, whose variance is the sum of squares over d = 8. "
-      "The unbiased one, which PyTorch's std() shows unless told otherwise, divides the same sum by d - 1 = 7, so it comes out "
+      "The unbiased one, which PyTorch's std() shows unless told otherwise, divides the same sum by d" + glue + "-" + glue + "1 = 7, so it comes out "
       "sqrt(8/7) = 1.069045 times as large. Both are a hair below 1.000000 and 1.069045 because eps is added to the variance.";
   for (const std::string& line : wrap(why, width - 3, 0)) text += "   " + line + "\n";
   return text;
