@@ -116,7 +116,7 @@ typedef struct truenorm_output {
  *   mean, var, rstd   float64 whatever the type of x; var is the biased variance without eps, rstd = 1/sqrt(var + eps).
  *                     For people; backward does not read them.
  *                     Errors: mean 2^-53*|mean| + h*max|x - mean|, rstd 2^-38 relative (h = 2^-44);
- *                     for float64 rows h = 2^-47 in place of both. A row with NaN or Inf gives NaN in all three.
+ *                     for float64 rows 2^-47 in place of 2^-44 and 2^-38. A row with NaN or Inf gives NaN in all three.
  *   saved             what backward needs of the row, truenorm_layer_norm_saved_bytes() bytes in all, aligned to 8.
  *                     Opaque: it may change with TRUENORM_SPEC_VERSION. */
 typedef struct truenorm_stats {
@@ -167,7 +167,7 @@ typedef struct truenorm_options {
  * largest finite number: at most N ulp(W) + h*|gamma|*X with
  *   to float32            N = 4 (3 when gamma = 1 and beta = 0), h = 2^-44
  *   to float16, bfloat16  N = 0.51,                              h = 2^-44
- *   to float64            N = 16,                                h = 2^-47
+ *   to float64            N = 16,                                h = 2^-47, and 2^-1074*|gamma| more
  *
  * Special values: a constant row and d = 1 give exactly beta when eps > 0; zero variance with eps = 0 gives NaN. NaN or
  * Inf in x makes that row NaN and touches no other; in gamma or beta only its column, by IEEE 754 rules. Every NaN
@@ -200,12 +200,14 @@ TRUENORM_API truenorm_status truenorm_layer_norm_forward(const truenorm_shape* s
  * Errors, with D = rstd*(|g| + mean|g| + |x_hat|*mean|g*x_hat|), h as in forward and
  * R = h*rstd*(mean|g|*(1 + X*|x_hat|) + mean|g*x_hat|*(X + |x_hat|)):
  *   float32   dx 8 ulp(D) + R; dgamma 5 ulp(sum|dy*x_hat|) + h*sum|dy|*X; dbeta 1 ulp(sum|dy|); for any number of rows
- *   float64   16 ulp in place of 8, 5 and 1
+ *   float64   16 ulp in place of 8, 5 and 1, and near the limits of float64 the terms of docs/numerics.md; sum|g| and
+ *             sum|g*x_hat| of each row must be finite in float64
  *   half      0.51 ulp in place of 8, 5 and 1: computed as for float32, then rounded once
  *
  * Special values: d = 1 gives dx = 0 exactly, and a constant row adds exactly nothing to dgamma, when eps > 0. Zero
- * variance with eps = 0, and float64 rows with sqrt(var + eps) below 2^-1022, give NaN. NaN or Inf in x, or in g of a row: dx of that row is
- * NaN; in x: dgamma too; in dy: dgamma and dbeta of that column. No rows: dgamma = dbeta = 0 (or unchanged, accumulating).
+ * variance with eps = 0, and float64 rows with sqrt(var + eps) below 2^-1022, give NaN. NaN or Inf in x, or in g of a
+ * row: dx of that row is NaN; in x: all of dgamma too; in dy: dgamma and dbeta of that column. No rows:
+ * dgamma = dbeta = 0 (or unchanged, accumulating).
  *
  * dgamma and dbeta have the same bits for every number of threads. Needs
  * truenorm_layer_norm_backward_workspace() bytes of scratch memory, passed in or allocated for the call. Thread safe. */
@@ -245,8 +247,8 @@ TRUENORM_API const char* truenorm_isa(void);
 
 /* The i-th instruction set that this build and this CPU have, best first; NULL when i is past the last. All names that
  * a build knows, whether the CPU has them or not, are accepted by TRUENORM_ISA and options.isa; a level above the
- * CPU's means the best it has. Names: "scalar", "sse2", "ssse3", "sse4", "avx2", "avx3" (AVX-512), "avx3_dl",
- * "avx3_zen4", "neon", ... (docs/numerics.md, section "Instruction sets"). */
+ * CPU's means the best it has. Names: "scalar", "ssse3", "sse4", "avx2", "avx3" (AVX-512), "avx3_dl"; "neon" on ARM
+ * (docs/numerics.md, section "Instruction sets"). */
 TRUENORM_API const char* truenorm_isa_name(int32_t i);
 
 /* The process's default number of threads: what was set here, else TRUENORM_NUM_THREADS (read once, at first use),
