@@ -1,4 +1,4 @@
-// What both halves of the extension share: statuses as Python exceptions.
+// What the parts of the extension share: statuses as Python exceptions.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TRUENORM_PYTHON_BINDING_SUPPORT_H_
 #define TRUENORM_PYTHON_BINDING_SUPPORT_H_
@@ -16,5 +16,14 @@ void raise_unless_ok(truenorm_status status);
 // arguments are anything else, which is then for the general path to serve or to refuse.
 nanobind::object layer_norm_numpy(nanobind::handle x, nanobind::handle gamma, nanobind::handle beta,
                                   nanobind::handle eps, int32_t num_threads);
+
+// The same for PyTorch tensors, into tensors that are there; false when they are for the general path. k: how many
+// trailing dimensions are normalized.
+void read_tensors_with(nanobind::capsule api);
+bool tensor_forward(nanobind::handle x, nanobind::handle gamma, nanobind::handle beta, nanobind::handle y,
+                    nanobind::handle saved, int32_t k, double eps, int32_t num_threads);
+bool tensor_backward(nanobind::handle dy, nanobind::handle x, nanobind::handle gamma, nanobind::handle saved,
+                     nanobind::handle dx, nanobind::handle dgamma, nanobind::handle dbeta, int32_t k, double eps,
+                     int32_t num_threads);
 
 #endif  // TRUENORM_PYTHON_BINDING_SUPPORT_H_

@@ -16,27 +16,22 @@ from torch.autograd import forward_ad
 from . import _torch_formulas, _torch_gradients, _torch_kernels
 from ._rows import Shape
 
-try:
-    from torch._C import (
-        DispatchKey,
-        DispatchKeySet,
-        _dispatch_keys,
-        _dispatch_tls_local_include_set,
-    )
+_TYPES = (Tensor, torch.nn.Parameter)
 
-    # What the dispatcher itself looks at: no transform (vmap, grad), no tracer, no mode, no autocast in this thread ...
-    _IDLE = (
-        DispatchKeySet(DispatchKey.BackendSelect) | DispatchKeySet(DispatchKey.ADInplaceOrView)
-    ).raw_repr()
-    # ... and tensors that are nothing but CPU memory with autograd.
-    _PLAIN = _dispatch_keys(torch.empty(0))
+try:
+    from torch._C import DispatchKey, DispatchKeySet
+    from torch._C import _dispatch_tls_local_include_set as _thread_state
+
+    # What the dispatcher itself looks at: no transform (vmap, grad), no tracer, no mode, no autocast in this thread.
+    _IDLE = (DispatchKeySet(DispatchKey.BackendSelect) | DispatchKeySet(DispatchKey.ADInplaceOrView)).raw_repr()
 
     def _is_plain(*tensors: Tensor | None) -> bool:
-        return (
-            _dispatch_tls_local_include_set().raw_repr() == _IDLE
-            and all(t is None or _dispatch_keys(t) == _PLAIN for t in tensors)
-            and forward_ad._current_level < 0
-        )
+        if _thread_state().raw_repr() != _IDLE or forward_ad._current_level >= 0:
+            return False
+        for tensor in tensors:
+            if tensor is not None and (type(tensor) not in _TYPES or tensor.is_neg()):
+                return False
+        return True
 
 except ImportError:  # a PyTorch that has other insides: always the operator
 

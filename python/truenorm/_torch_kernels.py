@@ -12,7 +12,7 @@ from torch import Tensor
 from . import _compute, _core
 from ._arrays import SUPPORTED, Array, NumpyKind
 from ._parameters import resolve
-from ._rows import Layout, Operand, Shape
+from ._rows import Layout, Shape
 
 CODES = {
     torch.float32: _core.FLOAT32,
@@ -42,20 +42,18 @@ class TorchKind(NumpyKind):
 KIND = TorchKind()
 
 
-def _address(tensor: Tensor | None, features: Shape) -> Operand | None | bool:
-    """A parameter that is one dense vector; False for any other."""
-    if tensor is None:
-        return None
-    code = CODES.get(tensor.dtype)
-    if code is None or tensor.shape != features or not tensor.is_contiguous():
-        return False
-    return tensor.data_ptr(), None, code
+_api = getattr(Tensor, "__dlpack_c_exchange_api__", None)
+if _api is not None:
+    _core.read_tensors_with(_api)
 
 
 def new_saved(x: Tensor, axes: Shape) -> Tensor:
     """Memory for what backward needs of each row: 16 bytes, 24 for float64."""
-    rows = math.prod(n for i, n in enumerate(x.shape) if i not in axes)
-    return x.new_empty((rows, 3 if x.dtype == torch.float64 else 2), dtype=torch.float64)
+    if _are_last(axes, x):
+        rows = math.prod(x.shape[: axes[0]])
+    else:
+        rows = math.prod(n for i, n in enumerate(x.shape) if i not in axes)
+    return torch.empty((rows, 3 if x.dtype == torch.float64 else 2), dtype=torch.float64, device=x.device)
 
 
 def forward(
@@ -70,34 +68,15 @@ def forward(
     """(y, saved); saved is None unless kept for backward."""
     y = torch.empty_like(x)
     saved = new_saved(x, axes) if keep else None
-    code = CODES.get(x.dtype)
-    # What nearly every call looks like, at the price of a dozen attribute look-ups.
-    if code is not None and axes and axes[0] == x.dim() - len(axes) and x.is_contiguous():
-        features = x.shape[axes[0] :]
-        gamma_operand, beta_operand = _address(gamma, features), _address(beta, features)
-        if (
-            gamma_operand is not False
-            and beta_operand is not False
-            and (gamma_operand is None or beta_operand is None or gamma_operand[2] == beta_operand[2])
-            and x.device.type == "cpu"
-        ):
-            d = features[0] if len(axes) == 1 else math.prod(features)
-            _core.forward(
-                (x.numel() // d if d else 0,),
-                d,
-                (x.data_ptr(), None, code),
-                gamma_operand,
-                beta_operand,
-                (y.data_ptr(), None, code),
-                0,
-                0,
-                0 if saved is None else saved.data_ptr(),
-                eps,
-                num_threads,
-            )
-            return y, saved
-    forward_into(y, x, gamma, beta, axes, eps, num_threads, saved)
+    if not _are_last(axes, x) or not _core.tensor_forward(
+        x, gamma, beta, y, saved, len(axes), eps, num_threads
+    ):
+        forward_into(y, x, gamma, beta, axes, eps, num_threads, saved)
     return y, saved
+
+
+def _are_last(axes: Shape, x: Tensor) -> bool:
+    return len(axes) > 0 and axes[0] == x.dim() - len(axes)
 
 
 def forward_into(
@@ -133,6 +112,11 @@ def backward(
     if dy.shape != x.shape:
         raise ValueError(f"dy has shape {tuple(dy.shape)}; expected x's, {tuple(x.shape)}")
     dx = torch.empty_like(x) if wanted[0] else None
+    if _are_last(axes, x):
+        dgamma = torch.empty_like(gamma) if gamma is not None and wanted[1] else None
+        dbeta = torch.empty_like(beta) if beta is not None and wanted[2] else None
+        if _core.tensor_backward(dy, x, gamma, saved, dx, dgamma, dbeta, len(axes), eps, num_threads):
+            return dx, dgamma, dbeta
     x_array, dy_array = KIND.read(x, "x"), KIND.read(dy, "dy")
     layout = Layout.of(tuple(x.shape), axes)
     gamma_placed, beta_placed = resolve(gamma, beta, x_array, layout, KIND)
@@ -148,8 +132,7 @@ def backward(
         None if dx is None else KIND.read(dx, "dx"),
         (wanted[1], wanted[2]),
     )
-    dgamma, dbeta = (_gradient(array, parameter) for array, parameter in zip(found, (gamma, beta)))
-    return dx, dgamma, dbeta
+    return dx, _gradient(found[0], gamma), _gradient(found[1], beta)
 
 
 def _gradient(array: Array | None, parameter: Tensor | None) -> Tensor | None:

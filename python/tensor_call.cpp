@@ -1,0 +1,148 @@
+// PyTorch tensors without a detour: where the type offers DLPack's exchange API (PyTorch 2.10 and later), their memory
+// is read without a Python call. Tensors of any other layout, type or device are for the general path.
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+
+#include "binding_support.h"
+#include "truenorm/truenorm.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+// The part of DLPack's DLPackExchangeAPI (version 1) that is used here.
+struct ExchangeApi {
+  struct {
+    uint32_t major, minor;
+    void* previous;
+  } header;
+  void* managed_tensor_allocator;
+  void* managed_tensor_from_py_object;
+  void* managed_tensor_to_py_object;
+  int (*tensor_from_py_object)(void* py_object, nb::dlpack::dltensor* out);
+  void* current_work_stream;
+};
+
+const ExchangeApi* exchange_api = nullptr;
+
+// A dense CPU tensor's memory, borrowed from its owner. Not `ok` for anything else.
+struct View {
+  bool ok = false;
+  void* data = nullptr;
+  truenorm_dtype dtype = TRUENORM_FLOAT32;
+  nb::dlpack::dltensor tensor;
+
+  explicit View(nb::handle object) {
+    if (object.is_none()) return;
+    if (exchange_api->tensor_from_py_object(object.ptr(), &tensor) != 0) {
+      PyErr_Clear();
+      return;
+    }
+    const auto code = static_cast<nb::dlpack::dtype_code>(tensor.dtype.code);
+    const int bits = tensor.dtype.bits;
+    dtype = code == nb::dlpack::dtype_code::Bfloat && bits == 16 ? TRUENORM_BFLOAT16
+          : code != nb::dlpack::dtype_code::Float                ? 0
+          : bits == 32                                           ? TRUENORM_FLOAT32
+          : bits == 64                                           ? TRUENORM_FLOAT64
+          : bits == 16                                           ? TRUENORM_FLOAT16 : 0;
+    data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+    ok = dtype != 0 && tensor.dtype.lanes == 1 && tensor.device.device_type == nb::device::cpu::value && is_dense();
+  }
+
+  int64_t size(int32_t from) const {
+    int64_t product = 1;
+    for (int32_t i = from; i < tensor.ndim; ++i) product *= tensor.shape[i];
+    return product;
+  }
+  bool is_dense() const {
+    int64_t step = 1;
+    for (int32_t i = tensor.ndim - 1; i >= 0 && tensor.strides != nullptr; --i) {
+      if (tensor.shape[i] != 1 && tensor.strides[i] != step) return false;
+      step *= tensor.shape[i];
+    }
+    return true;
+  }
+  // Whether the shape is that of the last `ndim` dimensions of x.
+  bool ends(const View& x) const {
+    if (tensor.ndim > x.tensor.ndim) return false;
+    for (int32_t i = 1; i <= tensor.ndim; ++i) {
+      if (tensor.shape[tensor.ndim - i] != x.tensor.shape[x.tensor.ndim - i]) return false;
+    }
+    return true;
+  }
+  bool is_like(const View& x) const { return ok && tensor.ndim == x.tensor.ndim && ends(x); }
+
+  truenorm_input input() const { return {data, nullptr, dtype}; }
+  truenorm_output output() const { return {data, nullptr, dtype}; }
+};
+
+// Absent, or one vector of x's last k dimensions.
+bool is_vector(nb::handle object, const View& parameter, const View& x, int32_t k) {
+  return object.is_none() || (parameter.ok && parameter.tensor.ndim == k && parameter.ends(x));
+}
+
+truenorm_shape shape_of(const View& x, int32_t k) {
+  const int64_t d = x.size(x.tensor.ndim - k);
+  return {d, 1, {d == 0 ? 0 : x.size(0) / d}};
+}
+
+truenorm_options options_of(int32_t num_threads) {
+  truenorm_options options = TRUENORM_OPTIONS_INIT;
+  options.num_threads = num_threads;
+  return options;
+}
+
+}  // namespace
+
+void read_tensors_with(nb::capsule api) {
+  const auto* candidate = static_cast<const ExchangeApi*>(api.data());
+  if (candidate->header.major == 1) exchange_api = candidate;
+}
+
+bool tensor_forward(nb::handle x, nb::handle gamma, nb::handle beta, nb::handle y, nb::handle saved, int32_t k,
+                    double eps, int32_t num_threads) {
+  if (exchange_api == nullptr) return false;
+  const View x_view(x), gamma_view(gamma), beta_view(beta), y_view(y), saved_view(saved);
+  if (!x_view.ok || x_view.tensor.ndim < k || !y_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
+      !is_vector(beta, beta_view, x_view, k) ||
+      (gamma_view.ok && beta_view.ok && gamma_view.dtype != beta_view.dtype)) {
+    return false;
+  }
+  const truenorm_shape shape = shape_of(x_view, k);
+  const truenorm_stats stats{nullptr, nullptr, nullptr, saved_view.data};
+  const truenorm_options options = options_of(num_threads);
+  truenorm_status status;
+  {
+    nb::gil_scoped_release release;
+    status = truenorm_layer_norm_forward(&shape, x_view.input(), gamma_view.input(), beta_view.input(),
+                                         y_view.output(), &stats, eps, &options);
+  }
+  raise_unless_ok(status);
+  return true;
+}
+
+bool tensor_backward(nb::handle dy, nb::handle x, nb::handle gamma, nb::handle saved, nb::handle dx,
+                     nb::handle dgamma, nb::handle dbeta, int32_t k, double eps, int32_t num_threads) {
+  if (exchange_api == nullptr) return false;
+  const View dy_view(dy), x_view(x), gamma_view(gamma), saved_view(saved), dx_view(dx), dgamma_view(dgamma),
+      dbeta_view(dbeta);
+  if (!x_view.ok || x_view.tensor.ndim < k || !dy_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
+      !(dx.is_none() || dx_view.is_like(x_view)) || !is_vector(dgamma, dgamma_view, x_view, k) ||
+      !is_vector(dbeta, dbeta_view, x_view, k)) {
+    return false;
+  }
+  const truenorm_shape shape = shape_of(x_view, k);
+  const truenorm_options options = options_of(num_threads);
+  truenorm_status status;
+  {
+    nb::gil_scoped_release release;
+    status = truenorm_layer_norm_backward(&shape, dy_view.input(), x_view.input(), gamma_view.input(),
+                                          saved_view.data, eps, dx_view.output(), dgamma_view.output(),
+                                          dbeta_view.output(), &options);
+  }
+  raise_unless_ok(status);
+  return true;
+}
