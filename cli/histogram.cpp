@@ -24,6 +24,11 @@ struct Marks {
 constexpr Marks kUtf8{{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "┆", "─", "┴"};
 constexpr Marks kAscii{{" ", " ", " ", " ", "#", "#", "#", "#", "#"}, ":", "-", "+"};
 
+// Where a value lies between two others, 0 to 1. In long double, so that neither 1e308 - -1e308 nor subnormal numbers are lost.
+double fraction(double value, double low, double high) {
+  return static_cast<double>((static_cast<long double>(value) - low) / (static_cast<long double>(high) - low));
+}
+
 std::string place(std::string line, int at, const std::string& text) {
   const auto start = static_cast<size_t>(std::max(at, 0));
   if (line.size() < start + text.size()) line.resize(start + text.size(), ' ');
@@ -34,20 +39,24 @@ std::string place(std::string line, int at, const std::string& text) {
 
 Histogram make_histogram(std::span<const double> values, int bins) {
   Histogram h;
+  h.low = -1;
+  h.high = 1;
   h.counts.assign(static_cast<size_t>(bins), 0);
   std::vector<double> finite;
   std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double v) { return std::isfinite(v); });
   if (finite.empty()) return h;
 
   const auto n = static_cast<double>(finite.size());
-  for (const double v : finite) h.mean += v / n;
+  long double sum = 0;
+  for (const double v : finite) sum += v;
+  h.mean = static_cast<double>(sum / finite.size());
   // Scaled by the largest deviation, so that squares of any size stay in range.
   double reach = 0;
   for (const double v : finite) reach = std::max(reach, std::fabs(v - h.mean));
   if (reach > 0) {
-    double sum = 0;
-    for (const double v : finite) sum += (v - h.mean) / reach * ((v - h.mean) / reach);
-    h.sd = reach * std::sqrt(sum / n);
+    double squares = 0;
+    for (const double v : finite) squares += (v - h.mean) / reach * ((v - h.mean) / reach);
+    h.sd = reach * std::sqrt(squares / n);
   }
 
   const auto [smallest, largest] = std::minmax_element(finite.begin(), finite.end());
@@ -64,7 +73,7 @@ Histogram make_histogram(std::span<const double> values, int bins) {
     } else if (v > h.high) {
       ++h.above;
     } else {
-      const auto bin = static_cast<int>((v - h.low) / (h.high - h.low) * bins);
+      const auto bin = static_cast<int>(fraction(v, h.low, h.high) * bins);
       ++h.counts[static_cast<size_t>(std::min(bin, bins - 1))];
     }
   }
@@ -78,7 +87,7 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
   const int label = static_cast<int>(std::to_string(tallest).size());
   const int bar = std::max(1, (width - label - 1) / bins);
   const int columns = bar * bins;
-  const auto position = static_cast<int>((h.mean - h.low) / (h.high - h.low) * columns);
+  const auto position = static_cast<int>(fraction(h.mean, h.low, h.high) * columns);
   const int mean_at = std::clamp(position, 0, columns - 1);
 
   std::vector<std::string> lines;

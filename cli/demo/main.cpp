@@ -25,9 +25,9 @@ void demonstrate(const std::string& data) {
   const bool utf8 = terminal_utf8();
   const char* isa = truenorm_isa();
   if (!isa) throw BadInput("TRUENORM_ISA is set to a name that this build does not know");
+  const RecordedModel model = read_model(data);
   print_out(std::string("truenorm ") + truenorm_version() + ", instruction set " + isa + ", " +
             std::to_string(truenorm_get_num_threads()) + " threads\n");
-  const RecordedModel model = read_model(data);
   section(1, "Real activations", real_activations(model, width));
   section(2, "Against the model's own output", against_the_model(model, width));
   section(3, "What each type loses", four_types(model, width));
