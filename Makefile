@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of this repository; `make help` lists them. The build itself is CMake's: CMakeLists.txt.
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+PYTHON ?= python3
+JOBS   ?= $(shell nproc)
+# WERROR=1 makes every warning an error.
+WERROR ?= 0
+
+VENV     := .venv
+CMAKE    := cmake
+REQUIRE  := ci/packages.sh require
+CONFIGURE = $(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
+            -DTRUENORM_WERROR=$(if $(filter-out 0,$(WERROR)),ON,OFF)
+COMPILE   = $(CMAKE) --build $(BUILD) --parallel $(JOBS)
+CTEST     = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS)
+PYTEST    = TRUENORM_BIN=$(abspath $(BUILD))/cli $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
+
+export PYTHON
+# Read by CMake when it first configures a folder, pip's build folders included.
+export CMAKE_GENERATOR ?= Ninja
+ifneq ($(shell command -v ccache),)
+export CMAKE_C_COMPILER_LAUNCHER ?= ccache
+export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
+# Clones in other folders share what was compiled.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+endif
+
+.PHONY: help
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "Packages that are missing are installed first (Debian, as root; elsewhere they are named)."
+	@echo "Settings: PREFIX=$(PREFIX) PYTHON=$(PYTHON) BUILD=$(BUILD) JOBS=$(JOBS) WERROR=$(WERROR)"
+
+# ---------------------------------------------------------------- C and C++
+.PHONY: demo
+demo: ## Normalize the real activations in data/, and show the worked examples
+	@$(REQUIRE) build cli
+	@test -f $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DTRUENORM_BUILD_TESTS=OFF
+	@$(COMPILE) --target truenorm-demo
+	@$(BUILD)/cli/truenorm-demo data
+
+.PHONY: build
+build: ## Build the library, the command and the C++ tests
+	@$(REQUIRE) build cli test
+	@$(CONFIGURE) -DTRUENORM_BUILD_TESTS=ON
+	@$(COMPILE)
+
+.PHONY: install
+install: ## Install the library and the command under PREFIX
+	@$(REQUIRE) build cli
+	@test -f $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DTRUENORM_BUILD_TESTS=OFF
+	@$(COMPILE)
+	@$(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+
+.PHONY: bench
+bench: ## Time forward and backward beside a copy of the same bytes
+	@$(REQUIRE) build cli bench
+	@test -f $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DTRUENORM_BUILD_TESTS=OFF
+	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DTRUENORM_BUILD_BENCH=ON
+	@$(COMPILE)
+	@$(BUILD)/bench/kernels $(BENCH_ARGS)
+
+# ---------------------------------------------------------------- tests
+.PHONY: test
+test: test-cpp test-python ## Run all tests but the whole grid
+
+.PHONY: test-full
+test-full: export TRUENORM_TEST_FULL = 1
+test-full: test ## Run all tests on the whole grid of cases (an hour or more)
+
+.PHONY: test-cpp
+test-cpp: build ## Run the tests of the library
+	@$(CTEST)
+
+# The folders of the tests that pytest runs; the command's tests run the programs in $(BUILD)/cli.
+PYTEST_FOLDERS := $(wildcard tests/python tests/cli tests/docs)
+
+.PHONY: test-python
+test-python: build python ## Run the tests of the Python package, the command and the documents
+	@$(PYTEST) $(PYTEST_FOLDERS)
+
+# ---------------------------------------------------------------- Python, in a virtual environment of its own
+.PHONY: python
+python: ## Install the Python package and what its tests need into .venv
+	@$(REQUIRE) build python
+	@$(MAKE) --no-print-directory $(VENV)/.package
+
+REQUIREMENTS    := tests/python/requirements.txt
+PACKAGE_SOURCES := $(shell find include src cmake python -type f ! -name '*.pyc') \
+                   $(wildcard CMakeLists.txt pyproject.toml README.md LICENSE)
+
+$(VENV)/.requirements: $(REQUIREMENTS)
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else \
+	  "Python 3.10 or newer is needed; $(PYTHON) is " + sys.version.split()[0] + " (PYTHON=... chooses another)")'
+	@echo "Installing into $(VENV) (first run: some 1.4 GB, half of it PyTorch):"
+	@sed -n 's/^\([a-z].*[^ ]\) *#.*/  \1/p; s/^\([a-z][^#]*\)$$/  \1/p' $(REQUIREMENTS)
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(REQUIREMENTS)
+	@touch $@
+
+$(VENV)/.package: $(PACKAGE_SOURCES) $(VENV)/.requirements
+	@echo "Installing the package truenorm into $(VENV)"
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check .
+	@touch $@
+
+.PHONY: clean
+clean: ## Remove what these commands made: the folders build and .venv
+	rm -rf $(BUILD) $(VENV)
