@@ -48,14 +48,17 @@ void refuse_inputs_as_outputs(const Options& options) {
       if (!output.empty() && !input.empty()) refuse_same_file(output, input);
     }
   }
-  if (options.output == options.save_stats) throw BadInput("--save-stats: " + options.save_stats + " is the output as well");
+  if (options.output == options.save_stats)
+    throw BadInput("--save-stats: " + options.save_stats + " is the output as well");
 }
 
 // Along the last axis a piece of the file is rows one after another; otherwise the whole file is needed at once.
-void normalize_file(const Norm& norm, const AxisLayout& layout, NpyReader& x, OutputFile& y, OutputFile* statistics_file) {
+void normalize_file(const Norm& norm, const AxisLayout& layout, NpyReader& x, OutputFile& y,
+                    OutputFile* statistics_file) {
   const size_t in = truenorm_dtype_size(norm.x_dtype), out = truenorm_dtype_size(norm.y_dtype);
   const int64_t row_bytes = layout.d * static_cast<int64_t>(in);
-  const int64_t piece = layout.inner > 1 ? layout.rows() : std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, row_bytes));
+  const int64_t piece =
+      layout.inner > 1 ? layout.rows() : std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, row_bytes));
   RowStatistics statistics;
   for (int64_t done = 0; done < layout.rows();) {
     const int64_t rows = std::min(piece, layout.rows() - done);
@@ -104,9 +107,13 @@ void run(const Options& options) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto bytes = static_cast<double>(x.header().bytes() + y_header.bytes());
   if (options.json) {
-    const nlohmann::ordered_json report = {{"output", options.output}, {"rows", layout.rows()}, {"d", layout.d},
-                                           {"x_dtype", truenorm_dtype_name(norm.x_dtype)}, {"y_dtype", truenorm_dtype_name(norm.y_dtype)},
-                                           {"seconds", seconds}, {"gb_per_second", bytes / seconds / 1e9}};
+    const nlohmann::ordered_json report = {{"output", options.output},
+                                           {"rows", layout.rows()},
+                                           {"d", layout.d},
+                                           {"x_dtype", truenorm_dtype_name(norm.x_dtype)},
+                                           {"y_dtype", truenorm_dtype_name(norm.y_dtype)},
+                                           {"seconds", seconds},
+                                           {"gb_per_second", bytes / seconds / 1e9}};
     print_out(report.dump(2) + "\n");
   } else {
     std::fprintf(stderr, "%s: %s rows of %s features, %s to %s, %.3f s, %.2f GB/s\n", options.output.c_str(),
@@ -120,15 +127,31 @@ void run(const Options& options) {
 void add_apply(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("apply", "Normalize a file");
-  command->add_option("x", options->input, "A .npy file of float64, float32, float16 or bfloat16")->type_name("FILE")->required();
-  command->add_option("-o,--output", options->output, "The .npy file to write; it is there whole or not at all")->type_name("FILE")->required();
-  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")->type_name("VALUES");
-  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")->type_name("VALUES");
-  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")->type_name("NUMBER");
-  command->add_option("--axis", options->axis, "The axis normalized over; others than the last need the whole file in memory [-1]")->type_name("N");
-  command->add_option("--out-dtype", options->out_dtype, "Type of the output: that of x, or float32 for half x [that of x]")->type_name("TYPE");
+  command->add_option("x", options->input, "A .npy file of float64, float32, float16 or bfloat16")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("-o,--output", options->output, "The .npy file to write; it is there whole or not at all")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")
+      ->type_name("VALUES");
+  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")
+      ->type_name("VALUES");
+  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")
+      ->type_name("NUMBER");
+  command
+      ->add_option("--axis", options->axis,
+                   "The axis normalized over; others than the last need the whole file in memory [-1]")
+      ->type_name("N");
+  command
+      ->add_option("--out-dtype", options->out_dtype,
+                   "Type of the output: that of x, or float32 for half x [that of x]")
+      ->type_name("TYPE");
   command->add_option("--threads", options->threads, "Number of threads; 0: one per CPU [0]")->type_name("N");
-  command->add_option("--save-stats", options->save_stats, "Write mean, var and rstd of each row to a .npy file of records")->type_name("FILE");
+  command
+      ->add_option("--save-stats", options->save_stats,
+                   "Write mean, var and rstd of each row to a .npy file of records")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Print what was done as JSON");
   command->footer(
       "Examples:\n"

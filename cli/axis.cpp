@@ -11,7 +11,8 @@ namespace truenorm::cli {
 namespace {
 
 // Copies element by element; `to_rows` says in which direction.
-std::vector<std::byte> permute(const AxisLayout& layout, std::span<const std::byte> from, size_t element, bool to_rows) {
+std::vector<std::byte> permute(const AxisLayout& layout, std::span<const std::byte> from, size_t element,
+                               bool to_rows) {
   std::vector<std::byte> to(from.size());
   for (int64_t o = 0; o < layout.outer; ++o) {
     for (int64_t i = 0; i < layout.d; ++i) {

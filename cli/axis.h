@@ -12,8 +12,8 @@
 
 namespace truenorm::cli {
 
-// Where the features of a row lie in a file: element (o, i, n) of [outer][d][inner] is feature i of row o*inner + n. A file in
-// Fortran order is one in C order with its axes reversed.
+// Where the features of a row lie in a file: element (o, i, n) of [outer][d][inner] is feature i of row o*inner + n. A
+// file in Fortran order is one in C order with its axes reversed.
 struct AxisLayout {
   int64_t outer = 0, d = 0, inner = 1;
   std::vector<int64_t> row_shape;  // the other axes, as the file's header would name them

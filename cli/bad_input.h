@@ -6,7 +6,8 @@
 
 namespace truenorm::cli {
 
-// Wrong use or bad input. The text is one line that names the value and what was expected; main prints it and returns 2.
+// Wrong use or bad input. The text is one line that names the value and what was expected; main prints it and
+// returns 2.
 struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

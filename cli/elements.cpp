@@ -19,10 +19,14 @@ struct Format {
 
 Format format_of(truenorm_dtype dtype) {
   switch (dtype) {
-    case TRUENORM_FLOAT64: return {52, -1022};
-    case TRUENORM_FLOAT32: return {23, -126};
-    case TRUENORM_FLOAT16: return {10, -14};
-    default: return {7, -126};
+    case TRUENORM_FLOAT64:
+      return {52, -1022};
+    case TRUENORM_FLOAT32:
+      return {23, -126};
+    case TRUENORM_FLOAT16:
+      return {10, -14};
+    default:
+      return {7, -126};
   }
 }
 
@@ -48,11 +52,12 @@ uint16_t encode_half(double value, Format format) {
   if (std::isnan(value)) return static_cast<uint16_t>(infinity | (1 << (format.fraction - 1)));
   if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
   if (value == 0) return sign;
-  // The value in units of its last place, rounded: below 2^(fraction + 1), so exact in an int. Adding it to the shifted exponent
-  // carries into the exponent where rounding does, and up to infinity.
+  // The value in units of its last place, rounded: below 2^(fraction + 1), so exact in an int. Adding it to the shifted
+  // exponent carries into the exponent where rounding does, and up to infinity.
   const int exponent = std::clamp(std::ilogb(value), format.min_exponent, 1024);
   const double units = std::nearbyint(std::ldexp(std::fabs(value), format.fraction - exponent));
-  const int64_t bits = (static_cast<int64_t>(exponent - format.min_exponent) << format.fraction) + static_cast<int64_t>(units);
+  const int64_t bits =
+      (static_cast<int64_t>(exponent - format.min_exponent) << format.fraction) + static_cast<int64_t>(units);
   return static_cast<uint16_t>(sign | std::min<int64_t>(bits, infinity));
 }
 

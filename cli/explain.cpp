@@ -27,7 +27,8 @@ std::vector<double> row_of_file(const Options& options) {
   NpyReader reader(options.file);
   const NpyHeader& header = reader.header();
   if (header.shape.empty()) throw BadInput(options.file + ": has shape (); expected at least one axis");
-  if (header.fortran_order && header.shape.size() > 1) throw BadInput(options.file + ": is in Fortran order; expected C order");
+  if (header.fortran_order && header.shape.size() > 1)
+    throw BadInput(options.file + ": is in Fortran order; expected C order");
   const int64_t d = header.shape.back();
   const int64_t rows = d ? header.elements() / d : 0;
   if (rows == 0) throw BadInput(options.file + ": has shape " + shape_text(header.shape) + ", no rows");
@@ -58,16 +59,34 @@ void refuse_not_finite(const std::vector<double>& values, const std::string& nam
 nlohmann::ordered_json to_json(const Walkthrough& w) {
   const ByHand& h = w.hand;
   const Computed& c = w.computed;
-  nlohmann::ordered_json hand = {{"eps", 0}, {"sum", h.sum}, {"mean", h.mean}, {"squares", h.squares}, {"variance", h.var}, {"sd", h.sd}};
+  nlohmann::ordered_json hand = {{"eps", 0},          {"sum", h.sum}, {"mean", h.mean}, {"squares", h.squares},
+                                 {"variance", h.var}, {"sd", h.sd}};
   hand["constant"] = h.constant;
   if (!h.constant && !h.out_of_range) {
-    hand.update({{"normalized", h.x_hat}, {"normalized_squares", h.x_hat_squares}, {"check", h.check},
-                 {"y", h.y}, {"y_mean", h.y_mean}, {"y_sd", h.y_sd}});
+    hand.update({{"normalized", h.x_hat},
+                 {"normalized_squares", h.x_hat_squares},
+                 {"check", h.check},
+                 {"y", h.y},
+                 {"y_mean", h.y_mean},
+                 {"y_sd", h.y_sd}});
   }
-  return {{"d", w.x.size()}, {"x", w.x}, {"gamma", w.gamma}, {"beta", w.beta}, {"eps", w.eps}, {"by_hand", hand},
+  return {{"d", w.x.size()},
+          {"x", w.x},
+          {"gamma", w.gamma},
+          {"beta", w.beta},
+          {"eps", w.eps},
+          {"by_hand", hand},
           {"computed",
-           {{"mean", c.mean}, {"variance", c.var}, {"sd", c.sd}, {"rstd", c.rstd}, {"normalized", c.x_hat},
-            {"normalized_mean", c.x_hat_mean}, {"normalized_sd", c.x_hat_sd}, {"y", c.y}, {"y_mean", c.y_mean}, {"y_sd", c.y_sd}}}};
+           {{"mean", c.mean},
+            {"variance", c.var},
+            {"sd", c.sd},
+            {"rstd", c.rstd},
+            {"normalized", c.x_hat},
+            {"normalized_mean", c.x_hat_mean},
+            {"normalized_sd", c.x_hat_sd},
+            {"y", c.y},
+            {"y_mean", c.y_mean},
+            {"y_sd", c.y_sd}}}};
 }
 
 void run(const Options& options) {
@@ -99,12 +118,16 @@ void run(const Options& options) {
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("explain", "Normalize one token step by step, by hand and computed");
-  command->add_option("numbers", options->numbers, "The features of one token, separated by spaces or commas")->type_name("");
+  command->add_option("numbers", options->numbers, "The features of one token, separated by spaces or commas")
+      ->type_name("");
   command->add_option("--file", options->file, "Take the token from a .npy file instead")->type_name("FILE");
   command->add_option("--row", options->row, "Which row of the file, from 0 [0]")->type_name("N");
-  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")->type_name("VALUES");
-  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")->type_name("VALUES");
-  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")->type_name("NUMBER");
+  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")
+      ->type_name("VALUES");
+  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")
+      ->type_name("VALUES");
+  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")
+      ->type_name("NUMBER");
   command->add_flag("--histogram", options->histogram, "Draw the features before and after");
   command->add_flag("--json", options->json, "Print all values as JSON");
   command->footer(

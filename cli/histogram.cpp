@@ -11,8 +11,8 @@
 namespace truenorm::cli {
 namespace {
 
-constexpr int kHeight = 10;  // rows of bars
-constexpr double kReach = 4; // standard deviations shown on either side of the mean
+constexpr int kHeight = 10;   // rows of bars
+constexpr double kReach = 4;  // standard deviations shown on either side of the mean
 
 struct Marks {
   std::array<const char*, 9> bar;  // by eighths of a row
@@ -24,7 +24,8 @@ struct Marks {
 constexpr Marks kUtf8{{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "┆", "─", "┴"};
 constexpr Marks kAscii{{" ", " ", " ", " ", "#", "#", "#", "#", "#"}, ":", "-", "+"};
 
-// Where a value lies between two others, 0 to 1. In long double, so that neither 1e308 - -1e308 nor subnormal numbers are lost.
+// Where a value lies between two others, 0 to 1. In long double, so that neither 1e308 - -1e308 nor subnormal numbers
+// are lost.
 double fraction(double value, double low, double high) {
   return static_cast<double>((static_cast<long double>(value) - low) / (static_cast<long double>(high) - low));
 }
@@ -95,7 +96,8 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
                   ", sd " + fixed_or_exponent(h.sd, 3, h.sd));
   // One row more than the bars, where only the dashed line shows.
   for (int row = kHeight; row >= 0; --row) {
-    std::string line = row == kHeight - 1 ? pad_left(std::to_string(tallest), label) : std::string(static_cast<size_t>(label), ' ');
+    std::string line =
+        row == kHeight - 1 ? pad_left(std::to_string(tallest), label) : std::string(static_cast<size_t>(label), ' ');
     line += ' ';
     for (int column = 0; column < columns; ++column) {
       const int64_t count = h.counts[static_cast<size_t>(column / bar)];
@@ -115,7 +117,8 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
   const double size = std::max(std::fabs(h.low), std::fabs(h.high));
   const std::string low = fixed_or_exponent(h.low, 2, size), high = fixed_or_exponent(h.high, 2, size);
   std::string ends = place("", label + 1, low);
-  ends = place(ends, std::max(label + 1 + columns - static_cast<int>(high.size()), static_cast<int>(ends.size()) + 1), high);
+  ends = place(ends, std::max(label + 1 + columns - static_cast<int>(high.size()), static_cast<int>(ends.size()) + 1),
+               high);
   lines.push_back(ends);
   if (h.below + h.above > 0) {
     lines.push_back("outside this range: " + std::to_string(h.below) + " below, " + std::to_string(h.above) + " above");

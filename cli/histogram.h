@@ -10,8 +10,8 @@
 
 namespace truenorm::cli {
 
-// The finite values within four standard deviations of their mean, in equal bins. One outlier would otherwise squeeze all
-// others into a single bar; what lies outside is counted.
+// The finite values within four standard deviations of their mean, in equal bins. One outlier would otherwise squeeze
+// all others into a single bar; what lies outside is counted.
 struct Histogram {
   double mean = 0;
   double sd = 0;  // biased

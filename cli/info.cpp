@@ -27,16 +27,23 @@ void run(bool json) {
   const char* isa = truenorm_isa();
   if (!isa) {
     const char* value = std::getenv("TRUENORM_ISA");
-    throw BadInput(std::string("TRUENORM_ISA: '") + (value ? value : "") + "' is no instruction set that this build knows");
+    throw BadInput(std::string("TRUENORM_ISA: '") + (value ? value : "") +
+                   "' is no instruction set that this build knows");
   }
   std::vector<std::string> available;
   for (int32_t i = 0; const char* name = truenorm_isa_name(i); ++i) available.emplace_back(name);
 
   if (json) {
-    const nlohmann::ordered_json report = {{"version", truenorm_version()}, {"spec_version", truenorm_spec_version()}, {"isa", isa},
-                                           {"isa_available", available}, {"threads", truenorm_get_num_threads()},
-                                           {"build", {{"compiler", compiler()}, {"type", TRUENORM_CLI_BUILD_TYPE}, {"library", TRUENORM_CLI_LIBRARY},
-                                                      {"system", TRUENORM_CLI_SYSTEM}}}};
+    const nlohmann::ordered_json report = {{"version", truenorm_version()},
+                                           {"spec_version", truenorm_spec_version()},
+                                           {"isa", isa},
+                                           {"isa_available", available},
+                                           {"threads", truenorm_get_num_threads()},
+                                           {"build",
+                                            {{"compiler", compiler()},
+                                             {"type", TRUENORM_CLI_BUILD_TYPE},
+                                             {"library", TRUENORM_CLI_LIBRARY},
+                                             {"system", TRUENORM_CLI_SYSTEM}}}};
     return print_out(report.dump(2) + "\n");
   }
   std::string names;
@@ -45,7 +52,8 @@ void run(bool json) {
                    {"specification", std::to_string(truenorm_spec_version())},
                    {"instruction set", std::string(isa) + " (available: " + names + ")"},
                    {"threads", std::to_string(truenorm_get_num_threads())},
-                   {"build", compiler() + ", " + TRUENORM_CLI_BUILD_TYPE + ", " + TRUENORM_CLI_LIBRARY + " library, " + TRUENORM_CLI_SYSTEM}},
+                   {"build", compiler() + ", " + TRUENORM_CLI_BUILD_TYPE + ", " + TRUENORM_CLI_LIBRARY + " library, " +
+                                 TRUENORM_CLI_SYSTEM}},
                   2));
 }
 

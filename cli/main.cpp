@@ -51,8 +51,9 @@ int main(int argc, char** argv) {
     return app.exit(asked);
   } catch (const CLI::RequiredError& missing) {
     const bool no_command = app.get_subcommands().empty();
-    return complain(app, no_command ? "expected a command: explain, apply, stats or info (--help shows how they are used)"
-                                    : std::string(missing.what()) + " (--help shows how it is used)");
+    return complain(app, no_command
+                             ? "expected a command: explain, apply, stats or info (--help shows how they are used)"
+                             : std::string(missing.what()) + " (--help shows how it is used)");
   } catch (const CLI::ParseError& error) {
     return complain(app, std::string(error.what()) + " (--help shows how it is used)");
   } catch (const std::bad_alloc&) {

@@ -28,14 +28,16 @@ void Norm::operator()(int64_t rows, const void* x, void* y, RowStatistics* stati
   options.num_threads = num_threads;
   truenorm_stats stats = {nullptr, nullptr, nullptr, nullptr};
   if (statistics) {
-    for (std::vector<double>* each : {&statistics->mean, &statistics->var, &statistics->rstd}) each->resize(static_cast<size_t>(rows));
+    for (std::vector<double>* each : {&statistics->mean, &statistics->var, &statistics->rstd})
+      each->resize(static_cast<size_t>(rows));
     stats = {statistics->mean.data(), statistics->var.data(), statistics->rstd.data(), nullptr};
   }
   check(truenorm_layer_norm_forward(&shape, {x, nullptr, x_dtype}, parameters.gamma.input(), parameters.beta.input(),
                                     {y, nullptr, y_dtype}, statistics ? &stats : nullptr, eps, &options));
 }
 
-NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta, double eps) {
+NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta,
+                            double eps) {
   NormalizedRow row;
   row.y.resize(x.size());
   const truenorm_shape shape = {static_cast<int64_t>(x.size()), 0, {}};
@@ -57,14 +59,16 @@ std::vector<RowSummary> summarize(std::span<const std::byte> elements, truenorm_
 
   std::vector<RowSummary> summaries(static_cast<size_t>(rows));
   for (size_t r = 0; r < summaries.size(); ++r) {
-    const std::vector<double> row = decode(elements.subspan(r * static_cast<size_t>(row_bytes), static_cast<size_t>(row_bytes)), dtype);
+    const std::vector<double> row =
+        decode(elements.subspan(r * static_cast<size_t>(row_bytes), static_cast<size_t>(row_bytes)), dtype);
     // A NaN would be lost in comparisons.
     const bool nan = std::any_of(row.begin(), row.end(), [](double v) { return std::isnan(v); });
     const double smallest = nan ? std::nan("") : *std::min_element(row.begin(), row.end());
     const double largest = nan ? std::nan("") : *std::max_element(row.begin(), row.end());
     const double n = static_cast<double>(d);
     const double var = statistics.var[r];
-    summaries[r] = {statistics.mean[r], std::sqrt(var), d > 1 ? std::sqrt(var * (n / (n - 1))) : std::nan(""), smallest, largest};
+    summaries[r] = {statistics.mean[r], std::sqrt(var), d > 1 ? std::sqrt(var * (n / (n - 1))) : std::nan(""), smallest,
+                    largest};
   }
   return summaries;
 }

@@ -27,7 +27,8 @@ struct Norm {
   double eps = 1e-5;
   int num_threads = 0;
 
-  // Rows one after another. y may be null; statistics too. A call that fails is a BadInput with the library's own message.
+  // Rows one after another. y may be null; statistics too. A call that fails is a BadInput with the library's own
+  // message.
   void operator()(int64_t rows, const void* x, void* y, RowStatistics* statistics) const;
 };
 
@@ -36,7 +37,8 @@ struct NormalizedRow {
   double mean = 0, var = 0, rstd = 0;
   std::vector<double> y;
 };
-NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta, double eps);
+NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta,
+                            double eps);
 
 // Mean, variance, smallest and largest value of each row, for before-and-after tables.
 struct RowSummary {

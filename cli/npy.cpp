@@ -33,7 +33,8 @@ NpyReader::NpyReader(const std::string& path) : path_(path), file_(std::fopen(pa
   const int64_t there = static_cast<int64_t>(status.st_size) - data_offset_;
   if (there != left_) {
     throw BadInput(path_ + ": the header promises " + std::to_string(left_) + " bytes of data (" +
-                   truenorm_dtype_name(header_.dtype) + ", shape " + shape_text(header_.shape) + "), the file has " + std::to_string(there));
+                   truenorm_dtype_name(header_.dtype) + ", shape " + shape_text(header_.shape) + "), the file has " +
+                   std::to_string(there));
   }
 }
 
@@ -60,13 +61,15 @@ std::vector<std::byte> NpyReader::read_rest() {
 void NpyReader::seek(int64_t element) {
   const int64_t at = element * static_cast<int64_t>(truenorm_dtype_size(header_.dtype));
   if (at < 0 || at > header_.bytes()) throw BadInput(path_ + ": has no element " + std::to_string(element));
-  if (fseeko(file_.get(), static_cast<off_t>(data_offset_ + at), SEEK_SET) != 0) throw BadInput(path_ + ": " + std::strerror(errno));
+  if (fseeko(file_.get(), static_cast<off_t>(data_offset_ + at), SEEK_SET) != 0)
+    throw BadInput(path_ + ": " + std::strerror(errno));
   left_ = header_.bytes() - at;
 }
 
 void swap_bytes(std::span<std::byte> elements, size_t size) {
   for (size_t at = 0; at + size <= elements.size(); at += size) {
-    std::reverse(elements.begin() + static_cast<std::ptrdiff_t>(at), elements.begin() + static_cast<std::ptrdiff_t>(at + size));
+    std::reverse(elements.begin() + static_cast<std::ptrdiff_t>(at),
+                 elements.begin() + static_cast<std::ptrdiff_t>(at + size));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .npy files, read and written in pieces. Versions 1 to 3; float64, float32, float16, and bfloat16 as ml_dtypes stores it;
-// either byte order. Elements are handed over in the order of the file.
+// .npy files, read and written in pieces. Versions 1 to 3; float64, float32, float16, and bfloat16 as ml_dtypes stores
+// it; either byte order. Elements are handed over in the order of the file.
 #ifndef TRUENORM_CLI_NPY_H_
 #define TRUENORM_CLI_NPY_H_
 

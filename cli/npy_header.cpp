@@ -14,7 +14,9 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr bool kLittle = std::endian::native == std::endian::little;
 constexpr int64_t kMostElements = int64_t{1} << 60;  // times 8 bytes still fits
 
-[[noreturn]] void fail(std::string_view file, const std::string& what) { throw BadInput(std::string(file) + ": " + what); }
+[[noreturn]] void fail(std::string_view file, const std::string& what) {
+  throw BadInput(std::string(file) + ": " + what);
+}
 
 // A reader for the few Python literals that headers are made of.
 class Dictionary {
@@ -79,7 +81,9 @@ class Dictionary {
     if (!rest_.empty()) damaged();
   }
 
-  [[noreturn]] void damaged() const { fail(file_, "the .npy header is damaged: it is no dictionary of descr, fortran_order and shape"); }
+  [[noreturn]] void damaged() const {
+    fail(file_, "the .npy header is damaged: it is no dictionary of descr, fortran_order and shape");
+  }
 
  private:
   void skip() {
@@ -112,7 +116,8 @@ void read_descr(const std::string& descr, std::string_view file, NpyHeader& head
 }
 
 std::string pack(const std::string& dictionary) {
-  // A version 1 header (16-bit length) where it fits, else version 2; spaces and a newline fill it up to a multiple of 64.
+  // A version 1 header (16-bit length) where it fits, else version 2; spaces and a newline fill it up to a multiple
+  // of 64.
   const bool fits = dictionary.size() + kNpyShortPrefix + 64 <= 65535;
   const size_t prefix = fits ? kNpyShortPrefix : kNpyLongPrefix;
   const size_t total = (prefix + dictionary.size() + 1 + 63) / 64 * 64;
@@ -139,9 +144,11 @@ int64_t NpyHeader::bytes() const { return elements() * static_cast<int64_t>(true
 size_t npy_prefix_bytes(std::span<const std::byte> start, std::string_view file) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   if (text.empty()) fail(file, "is empty; expected a .npy file");
-  if (!text.starts_with(kMagic.substr(0, text.size()))) fail(file, "is no .npy file: it does not begin with \\x93NUMPY");
+  if (!text.starts_with(kMagic.substr(0, text.size())))
+    fail(file, "is no .npy file: it does not begin with \\x93NUMPY");
   if (text.size() < kNpyShortPrefix) fail(file, "ends inside the .npy header");
-  if (text[6] < 1 || text[6] > 3) fail(file, ".npy version " + std::to_string(static_cast<uint8_t>(text[6])) + " is unknown; expected 1, 2 or 3");
+  if (text[6] < 1 || text[6] > 3)
+    fail(file, ".npy version " + std::to_string(static_cast<uint8_t>(text[6])) + " is unknown; expected 1, 2 or 3");
   return text[6] == 1 ? kNpyShortPrefix : kNpyLongPrefix;
 }
 
@@ -149,7 +156,8 @@ size_t npy_dictionary_bytes(std::span<const std::byte> prefix, std::string_view 
   size_t length = 0;
   for (size_t i = 8; i < prefix.size(); ++i) length |= static_cast<size_t>(prefix[i]) << (8 * (i - 8));
   if (length > kNpyLongestHeader) {
-    fail(file, "the .npy header says that it has " + std::to_string(length) + " bytes; at most " + std::to_string(kNpyLongestHeader) + " are read");
+    fail(file, "the .npy header says that it has " + std::to_string(length) + " bytes; at most " +
+                   std::to_string(kNpyLongestHeader) + " are read");
   }
   return length;
 }
@@ -163,7 +171,8 @@ NpyHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
     const std::string key = dictionary.string();
     dictionary.want(':');
     if (key == "descr" && !descr) {
-      if (dictionary.peek() == '[') fail(file, "holds records of several fields; expected float64, float32, float16 or bfloat16");
+      if (dictionary.peek() == '[')
+        fail(file, "holds records of several fields; expected float64, float32, float16 or bfloat16");
       read_descr(dictionary.string(), file, header);
       descr = true;
     } else if (key == "fortran_order" && !order) {
@@ -182,7 +191,8 @@ NpyHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
 
   int64_t product = 1;
   for (const int64_t size : header.shape) {
-    if (size > 0 && product > kMostElements / size) fail(file, "the shape " + shape_text(header.shape) + " is too large");
+    if (size > 0 && product > kMostElements / size)
+      fail(file, "the shape " + shape_text(header.shape) + " is too large");
     product *= size;
   }
   return header;
@@ -191,10 +201,18 @@ NpyHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
 std::string npy_header(const NpyHeader& header) {
   std::string descr = header.swapped == kLittle ? ">" : "<";
   switch (header.dtype) {
-    case TRUENORM_FLOAT64: descr += "f8"; break;
-    case TRUENORM_FLOAT32: descr += "f4"; break;
-    case TRUENORM_FLOAT16: descr += "f2"; break;
-    default: descr += "V2"; break;
+    case TRUENORM_FLOAT64:
+      descr += "f8";
+      break;
+    case TRUENORM_FLOAT32:
+      descr += "f4";
+      break;
+    case TRUENORM_FLOAT16:
+      descr += "f2";
+      break;
+    default:
+      descr += "V2";
+      break;
   }
   return pack("{'descr': '" + descr + "', 'fortran_order': " + (header.fortran_order ? "True" : "False") +
               ", 'shape': " + shape_text(header.shape) + ", }");
@@ -205,7 +223,8 @@ std::string npy_record_header(std::span<const std::string> fields, std::span<con
   for (const std::string& field : fields) {
     descr += std::string(descr.empty() ? "" : ", ") + "('" + field + "', '" + (kLittle ? "<f8" : ">f8") + "')";
   }
-  return pack("{'descr': [" + descr + "], 'fortran_order': " + (fortran_order ? "True" : "False") + ", 'shape': " + shape_text(shape) + ", }");
+  return pack("{'descr': [" + descr + "], 'fortran_order': " + (fortran_order ? "True" : "False") +
+              ", 'shape': " + shape_text(shape) + ", }");
 }
 
 }  // namespace truenorm::cli

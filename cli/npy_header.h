@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header of a .npy file (NumPy enhancement proposal 1): "\x93NUMPY", a version, a length, and a Python dictionary such as
+// The header of a .npy file (NumPy enhancement proposal 1): "\x93NUMPY", a version, a length, and a Python dictionary
+// such as
 // {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
 #ifndef TRUENORM_CLI_NPY_HEADER_H_
 #define TRUENORM_CLI_NPY_HEADER_H_
@@ -32,7 +33,8 @@ inline constexpr size_t kNpyLongPrefix = 12;
 // NumPy itself refuses more than 10,000 unless told; nothing that this command reads comes near.
 inline constexpr size_t kNpyLongestHeader = 65536;
 
-// From the first kNpyShortPrefix bytes: how many bytes stand before the dictionary. BadInput for another magic or version.
+// From the first kNpyShortPrefix bytes: how many bytes stand before the dictionary. BadInput for another magic or
+// version.
 size_t npy_prefix_bytes(std::span<const std::byte> start, std::string_view file);
 
 // From the whole prefix: how many bytes the dictionary has.
@@ -41,8 +43,8 @@ size_t npy_dictionary_bytes(std::span<const std::byte> prefix, std::string_view 
 // BadInput, naming what is wrong, for anything but a float64, float32, float16 or bfloat16 array.
 NpyHeader parse_npy_dictionary(std::string_view dictionary, std::string_view file);
 
-// Prefix and dictionary for a file with these elements, aligned to 64 bytes as NumPy aligns it. bfloat16 is written as ml_dtypes
-// writes it, '<V2'.
+// Prefix and dictionary for a file with these elements, aligned to 64 bytes as NumPy aligns it. bfloat16 is written as
+// ml_dtypes writes it, '<V2'.
 std::string npy_header(const NpyHeader& header);
 
 // The same for records of float64 fields, which NumPy reads as a structured array.

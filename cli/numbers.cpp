@@ -22,7 +22,8 @@ std::string_view trim(std::string_view text) {
 
 std::string_view without_brackets(std::string_view text) {
   text = trim(text);
-  if (text.size() >= 2 && ((text.front() == '[' && text.back() == ']') || (text.front() == '(' && text.back() == ')'))) {
+  if (text.size() >= 2 &&
+      ((text.front() == '[' && text.back() == ']') || (text.front() == '(' && text.back() == ')'))) {
     text = text.substr(1, text.size() - 2);
   }
   return text;
@@ -138,7 +139,8 @@ std::string shortest(double value) {
   if (!std::isfinite(value)) return not_finite(value);
   char buffer[64];
   const double size = std::fabs(value);
-  const auto format = size == 0 || (size >= 1e-4 && size < 1e16) ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto format =
+      size == 0 || (size >= 1e-4 && size < 1e16) ? std::chars_format::fixed : std::chars_format::scientific;
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, format).ptr;
   return tidy(std::string(buffer, end));
 }

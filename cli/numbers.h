@@ -28,7 +28,8 @@ double parse_eps(std::string_view text);
 std::vector<double> parse_list(std::string_view text, std::string_view what);
 
 // An argument that starts with '-' and is a number or a list of numbers would be taken for an option. protect_minus()
-// gives such an argument the typographic minus sign (which the readers above understand); plain_minus() takes it back for messages.
+// gives such an argument the typographic minus sign (which the readers above understand); plain_minus() takes it back
+// for messages.
 std::string protect_minus(std::string_view argument);
 std::string plain_minus(std::string_view argument);
 

@@ -76,7 +76,8 @@ void OutputFile::discard() {
 }
 
 void refuse_same_file(const std::string& output, const std::string& input) {
-  struct stat a {}, b {};
+  struct stat a {
+  }, b{};
   if (stat(output.c_str(), &a) == 0 && stat(input.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
     throw BadInput(output + ": is an input as well; give the output another name");
   }

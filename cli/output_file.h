@@ -10,8 +10,8 @@
 
 namespace truenorm::cli {
 
-// A file that is there whole or not at all: what is written goes to a temporary file in the same folder, and commit() gives it
-// its name. Without commit() nothing is left. Every failure is a BadInput that names the file.
+// A file that is there whole or not at all: what is written goes to a temporary file in the same folder, and commit()
+// gives it its name. Without commit() nothing is left. Every failure is a BadInput that names the file.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);

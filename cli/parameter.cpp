@@ -17,7 +17,8 @@ Parameter read_file(const std::string& path, const std::string& name) {
   // A vector, possibly with further axes of size 1, or a single value.
   int wide = 0;
   for (const int64_t size : header.shape) wide += size != 1;
-  if (wide > 1) throw BadInput(name + ": " + path + " has shape " + shape_text(header.shape) + "; expected one value a feature");
+  if (wide > 1)
+    throw BadInput(name + ": " + path + " has shape " + shape_text(header.shape) + "; expected one value a feature");
   return {name, decode(reader.read_rest(), header.dtype), header.dtype};
 }
 
@@ -30,8 +31,8 @@ bool names_a_file(const std::string& text) {
 std::vector<double> Parameter::expanded(int64_t d) const {
   if (values.size() == 1) return std::vector<double>(static_cast<size_t>(d), values[0]);
   if (static_cast<int64_t>(values.size()) != d) {
-    throw BadInput(name + " has " + std::to_string(values.size()) + " values, x has " + std::to_string(d) + " features; expected 1 or " +
-                   std::to_string(d));
+    throw BadInput(name + " has " + std::to_string(values.size()) + " values, x has " + std::to_string(d) +
+                   " features; expected 1 or " + std::to_string(d));
   }
   return values;
 }
@@ -42,7 +43,8 @@ std::optional<Parameter> read_parameter(const std::string& text, const std::stri
   return Parameter{name, parse_list(text, name), std::nullopt};
 }
 
-GammaBeta encode_parameters(const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta, truenorm_dtype x, int64_t d) {
+GammaBeta encode_parameters(const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta,
+                            truenorm_dtype x, int64_t d) {
   truenorm_dtype dtype = x;
   if (is_half(x) && ((gamma && gamma->dtype != x) || (beta && beta->dtype != x))) dtype = TRUENORM_FLOAT32;
   GammaBeta both;

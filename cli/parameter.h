@@ -39,9 +39,10 @@ struct GammaBeta {
   Elements beta;
 };
 
-// gamma and beta as the library takes them with this type of x: x's own type, but float32 for half x unless both come from files of
-// that half type. Values that the type cannot hold are rounded once.
-GammaBeta encode_parameters(const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta, truenorm_dtype x, int64_t d);
+// gamma and beta as the library takes them with this type of x: x's own type, but float32 for half x unless both come
+// from files of that half type. Values that the type cannot hold are rounded once.
+GammaBeta encode_parameters(const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta,
+                            truenorm_dtype x, int64_t d);
 
 }  // namespace truenorm::cli
 

@@ -55,11 +55,13 @@ Report gather(const Options& options, NpyReader& x, int64_t limit) {
   Report report;
   report.layout = axis_layout(x.header(), options.axis, options.input);
   const AxisLayout& layout = report.layout;
-  const int64_t picture = options.histogram.empty() ? -1 : parse_integer(options.histogram, "--histogram", 0, layout.rows() - 1);
+  const int64_t picture =
+      options.histogram.empty() ? -1 : parse_integer(options.histogram, "--histogram", 0, layout.rows() - 1);
   Norm norm;
   norm.d = layout.d;
   norm.x_dtype = norm.y_dtype = x.header().dtype;
-  norm.parameters = encode_parameters(read_parameter(options.gamma, "--gamma"), read_parameter(options.beta, "--beta"), norm.x_dtype, layout.d);
+  norm.parameters = encode_parameters(read_parameter(options.gamma, "--gamma"), read_parameter(options.beta, "--beta"),
+                                      norm.x_dtype, layout.d);
   norm.eps = parse_eps(options.eps);
 
   const size_t size = truenorm_dtype_size(norm.x_dtype);
@@ -110,8 +112,9 @@ void add_ranges(std::vector<std::vector<std::string>>& rows, const std::string& 
 
 std::string to_text(const Options& options, const NpyHeader& header, const Report& report) {
   const int64_t rows = report.layout.rows();
-  std::string text = options.input + ": " + truenorm_dtype_name(header.dtype) + ", shape " + shape_text(header.shape) + ", " + grouped(rows) +
-                     " rows of " + grouped(report.layout.d) + " features, eps = " + shortest(parse_eps(options.eps)) + "\n\n";
+  std::string text = options.input + ": " + truenorm_dtype_name(header.dtype) + ", shape " + shape_text(header.shape) +
+                     ", " + grouped(rows) + " rows of " + grouped(report.layout.d) +
+                     " features, eps = " + shortest(parse_eps(options.eps)) + "\n\n";
   if (!report.before.empty()) {
     std::vector<std::vector<std::string>> lines = {{"row", "", "mean", "sd (biased)", "sd (unbiased)", "min", "max"}};
     for (size_t r = 0; r < report.before.size(); ++r) {
@@ -120,7 +123,8 @@ std::string to_text(const Options& options, const NpyHeader& header, const Repor
     }
     text += table(lines, 2);
     if (static_cast<int64_t>(report.before.size()) < rows) {
-      text += "(the first " + std::to_string(report.before.size()) + " of " + grouped(rows) + " rows; --limit 0 shows all)\n";
+      text += "(the first " + std::to_string(report.before.size()) + " of " + grouped(rows) +
+              " rows; --limit 0 shows all)\n";
     }
     std::vector<std::vector<std::string>> summary = {{"all rows", "", "mean", "sd (biased)", "min", "max"}};
     add_ranges(summary, "before", report.all_before);
@@ -148,12 +152,14 @@ nlohmann::ordered_json to_json(const Ranges& r) {
 }
 
 nlohmann::ordered_json to_json(const Options& options, const NpyHeader& header, const Report& report) {
-  nlohmann::ordered_json json = {{"file", options.input}, {"dtype", truenorm_dtype_name(header.dtype)}, {"shape", header.shape},
-                                 {"rows", report.layout.rows()}, {"d", report.layout.d}, {"eps", parse_eps(options.eps)}};
+  nlohmann::ordered_json json = {{"file", options.input}, {"dtype", truenorm_dtype_name(header.dtype)},
+                                 {"shape", header.shape}, {"rows", report.layout.rows()},
+                                 {"d", report.layout.d},  {"eps", parse_eps(options.eps)}};
   json["all_rows"] = {{"before", to_json(report.all_before)}, {"after", to_json(report.all_after)}};
   json["each_row"] = nlohmann::ordered_json::array();
   for (size_t r = 0; r < report.before.size(); ++r) {
-    json["each_row"].push_back({{"row", r}, {"before", to_json(report.before[r])}, {"after", to_json(report.after[r])}});
+    json["each_row"].push_back(
+        {{"row", r}, {"before", to_json(report.before[r])}, {"after", to_json(report.after[r])}});
   }
   return json;
 }
@@ -170,14 +176,24 @@ void run(const Options& options) {
 
 void add_stats(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("stats", "Show each row's mean, standard deviation and range, before and after");
-  command->add_option("x", options->input, "A .npy file of float64, float32, float16 or bfloat16")->type_name("FILE")->required();
-  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")->type_name("VALUES");
-  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")->type_name("VALUES");
-  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")->type_name("NUMBER");
-  command->add_option("--axis", options->axis, "The axis normalized over; others than the last need the whole file in memory [-1]")->type_name("N");
+  CLI::App* command =
+      app.add_subcommand("stats", "Show each row's mean, standard deviation and range, before and after");
+  command->add_option("x", options->input, "A .npy file of float64, float32, float16 or bfloat16")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")
+      ->type_name("VALUES");
+  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")
+      ->type_name("VALUES");
+  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")
+      ->type_name("NUMBER");
+  command
+      ->add_option("--axis", options->axis,
+                   "The axis normalized over; others than the last need the whole file in memory [-1]")
+      ->type_name("N");
   command->add_option("--limit", options->limit, "How many rows to show; 0: all [20]")->type_name("N");
-  command->add_option("--histogram", options->histogram, "Draw the features of this row before and after")->type_name("ROW");
+  command->add_option("--histogram", options->histogram, "Draw the features of this row before and after")
+      ->type_name("ROW");
   command->add_flag("--json", options->json, "Print as JSON");
   command->footer(
       "Examples:\n"

@@ -22,7 +22,8 @@ bool terminal_utf8() {
     const char* value = std::getenv(name);
     if (!value || !*value) continue;  // POSIX: the first of the three that is set and not empty decides
     std::string text(value);
-    std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
     return text.find("utf-8") != std::string::npos || text.find("utf8") != std::string::npos;
   }
   return false;

@@ -60,9 +60,10 @@ Computed compute(const Walkthrough& w) {
   c.x_hat = plain.y;
   c.x_hat_mean = mean_of(c.x_hat);
   c.x_hat_sd = biased_sd_of(c.x_hat);
-  c.y = w.gamma_given || w.beta_given
-            ? normalize_row(w.x, w.gamma_given ? w.gamma : std::vector<double>(), w.beta_given ? w.beta : std::vector<double>(), w.eps).y
-            : c.x_hat;
+  c.y = w.gamma_given || w.beta_given ? normalize_row(w.x, w.gamma_given ? w.gamma : std::vector<double>(),
+                                                      w.beta_given ? w.beta : std::vector<double>(), w.eps)
+                                            .y
+                                      : c.x_hat;
   c.y_mean = mean_of(c.y);
   c.y_sd = biased_sd_of(c.y);
   return c;
@@ -70,8 +71,8 @@ Computed compute(const Walkthrough& w) {
 
 }  // namespace
 
-Walkthrough walk_through(const std::vector<double>& x, const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta,
-                         double eps) {
+Walkthrough walk_through(const std::vector<double>& x, const std::optional<Parameter>& gamma,
+                         const std::optional<Parameter>& beta, double eps) {
   const auto d = static_cast<int64_t>(x.size());
   Walkthrough w;
   w.x = x;

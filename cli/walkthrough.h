@@ -30,8 +30,8 @@ struct ByHand {
 
 struct Computed {
   double mean = 0, var = 0, rstd = 0;
-  double sd = 0;             // sqrt(var)
-  double sd_with_eps = 0;    // sqrt(var + eps)
+  double sd = 0;           // sqrt(var)
+  double sd_with_eps = 0;  // sqrt(var + eps)
   std::vector<double> x_hat;
   double x_hat_mean = 0, x_hat_sd = 0;  // biased
   std::vector<double> y;
@@ -48,8 +48,8 @@ struct Walkthrough {
   Computed computed;
 };
 
-Walkthrough walk_through(const std::vector<double>& x, const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta,
-                         double eps);
+Walkthrough walk_through(const std::vector<double>& x, const std::optional<Parameter>& gamma,
+                         const std::optional<Parameter>& beta, double eps);
 
 // Both columns and the verification, in lines of at most `width` columns where that is possible.
 std::string to_text(const Walkthrough& walkthrough, int width);

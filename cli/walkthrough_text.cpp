@@ -71,8 +71,7 @@ std::string affine_text(const Walkthrough& w) {
 // Why the hand column ends at the division, and what eps does about it.
 std::vector<std::string> constant_text(const Walkthrough& w) {
   if (w.eps == 0) return {"(x - mean)/0 is 0/0: not defined,", "and with eps = 0 nothing saves it"};
-  return {"(x - mean)/0 is 0/0: not defined.",
-          "eps saves it: 0/sqrt(0 + " + shortest(w.eps) + ") = 0"};
+  return {"(x - mean)/0 is 0/0: not defined.", "eps saves it: 0/sqrt(0 + " + shortest(w.eps) + ") = 0"};
 }
 
 std::vector<Step> steps(const Walkthrough& w) {
@@ -84,14 +83,20 @@ std::vector<Step> steps(const Walkthrough& w) {
   s.push_back({"mean = " + sum_over_d(d, [&](size_t i) { return shortest(w.x[i]); }),
                {hand_number(h.sum) + "/" + std::to_string(d) + " = " + fixed_or_exponent(h.mean, 4, x_size)},
                {fixed_or_exponent(c.mean, 4, x_size)}});
-  s.push_back({"variance = sum of (x - mean)^2, divided by " + std::to_string(d) + (d > 1 ? " (biased), not by " + std::to_string(d - 1) : ""),
-               {sum_over_d(d, [&](size_t i) { return hand_number(h.squares[i]); }) + " = " + hand_number(h.sum_squares) + "/" +
-                std::to_string(d) + " = " + size_text(h.var, 4)},
+  s.push_back({"variance = sum of (x - mean)^2, divided by " + std::to_string(d) +
+                   (d > 1 ? " (biased), not by " + std::to_string(d - 1) : ""),
+               {sum_over_d(d, [&](size_t i) { return hand_number(h.squares[i]); }) + " = " +
+                hand_number(h.sum_squares) + "/" + std::to_string(d) + " = " + size_text(h.var, 4)},
                {size_text(c.var, 4)}});
-  s.push_back({"standard deviation = sqrt(variance); computed: sqrt(variance + eps)", {size_text(h.sd, 4)}, {size_text(c.sd_with_eps, 4)}});
+  s.push_back({"standard deviation = sqrt(variance); computed: sqrt(variance + eps)",
+               {size_text(h.sd, 4)},
+               {size_text(c.sd_with_eps, 4)}});
 
   Step normalized{"normalized: x_hat = (x - mean)/standard deviation", {}, {list(c.x_hat, 4)}};
-  Step scaled{"gamma*x_hat + beta", {}, {list(c.y, 3), "mean " + fixed_or_exponent(c.y_mean, 3, largest_magnitude(c.y)) + ", sd " + size_text(c.y_sd, 3)}};
+  Step scaled{"gamma*x_hat + beta",
+              {},
+              {list(c.y, 3),
+               "mean " + fixed_or_exponent(c.y_mean, 3, largest_magnitude(c.y)) + ", sd " + size_text(c.y_sd, 3)}};
   if (h.constant) {
     normalized.hand = constant_text(w);
     scaled.hand = {w.eps == 0 ? "not defined" : "gamma*0 + beta = beta, exactly"};
@@ -99,11 +104,13 @@ std::vector<Step> steps(const Walkthrough& w) {
     normalized.hand = {"too large or too small a number for plain float64"};
     scaled.hand = {"-"};
   } else {
-    normalized.hand = {list(h.x_hat, 3), "check: " + sum_over_d(d, [&](size_t i) { return fixed(h.x_hat_squares[i], 3); }) +
-                                             glued(" = " + fixed(h.check, 1))};
+    normalized.hand = {list(h.x_hat, 3), "check: " + sum_over_d(d, [&](size_t i) {
+                                           return fixed(h.x_hat_squares[i], 3);
+                                         }) + glued(" = " + fixed(h.check, 1))};
     normalized.computed.push_back("mean " + fixed(c.x_hat_mean, 6) + ", sd " + fixed(c.x_hat_sd, 6));
     scaled.hand = {affine_text(w), "= " + list(h.y, 3),
-                   "mean " + hand_number(std::round(h.y_mean * 1000) / 1000) + ", standard deviation " + hand_number(std::round(h.y_sd * 1000) / 1000)};
+                   "mean " + hand_number(std::round(h.y_mean * 1000) / 1000) + ", standard deviation " +
+                       hand_number(std::round(h.y_sd * 1000) / 1000)};
   }
   s.push_back(normalized);
   s.push_back(scaled);
@@ -182,8 +189,8 @@ std::string verification(const Walkthrough& w, int width) {
 std::string to_text(const Walkthrough& w, int width) {
   const std::string d = std::to_string(w.x.size());
   std::string text = "Layer normalization of one token, d = " + d + (w.x.size() == 1 ? " feature\n" : " features\n");
-  for (const std::string& entry :
-       {"x = " + list(w.x), parameter_text("gamma", w.gamma, w.gamma_given) + ", " + parameter_text("beta", w.beta, w.beta_given)}) {
+  for (const std::string& entry : {"x = " + list(w.x), parameter_text("gamma", w.gamma, w.gamma_given) + ", " +
+                                                           parameter_text("beta", w.beta, w.beta_given)}) {
     for (const std::string& line : wrap(entry, width - 3, 1)) text += "   " + line + "\n";
   }
   const Step heading{"", {"by hand (eps taken as 0)"}, {"computed (eps = " + shortest(w.eps) + ")"}};

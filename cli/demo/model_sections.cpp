@@ -22,11 +22,12 @@ std::string paragraph(const std::string& text, int width) {
 std::string from_to(double low, double high, int places) { return fixed(low, places) + " to " + fixed(high, places); }
 
 // Means and standard deviations of all tokens, and the range of all values.
-std::vector<std::string> summary_cells(const std::string& when, const std::vector<double>& values, int64_t d, int places) {
+std::vector<std::string> summary_cells(const std::string& when, const std::vector<double>& values, int64_t d,
+                                       int places) {
   const auto rows = summarize(encode(values, TRUENORM_FLOAT64), TRUENORM_FLOAT64, d);
   const auto range = [&](double RowSummary::*field) {
-    const auto [low, high] = std::minmax_element(rows.begin(), rows.end(),
-                                                 [field](const RowSummary& a, const RowSummary& b) { return a.*field < b.*field; });
+    const auto [low, high] = std::minmax_element(
+        rows.begin(), rows.end(), [field](const RowSummary& a, const RowSummary& b) { return a.*field < b.*field; });
     return from_to((*low).*field, (*high).*field, places);
   };
   const auto [smallest, largest] = std::minmax_element(values.begin(), values.end());
@@ -47,15 +48,18 @@ InType run_in_type(const RecordedNorm& recorded, truenorm_dtype dtype) {
   const std::vector<std::byte> x = encode(recorded.x, dtype);
   std::vector<std::byte> y(x.size());
   norm(recorded.rows, x.data(), y.data(), nullptr);
-  return {decode(x, dtype), decode(norm.parameters.gamma.bytes, dtype), decode(norm.parameters.beta.bytes, dtype), decode(y, dtype)};
+  return {decode(x, dtype), decode(norm.parameters.gamma.bytes, dtype), decode(norm.parameters.beta.bytes, dtype),
+          decode(y, dtype)};
 }
 
 std::string real_activations(const RecordedModel& model, int width) {
   const RecordedNorm& first = model.norms.front();
-  std::string text = paragraph("The model " + model.name + " read \"" + model.sentence + "\": " + std::to_string(first.rows) +
-                                   " tokens of " + std::to_string(first.d) + " features. Below is what four of its norms were given, and what "
+  std::string text = paragraph("The model " + model.name + " read \"" + model.sentence +
+                                   "\": " + std::to_string(first.rows) + " tokens of " + std::to_string(first.d) +
+                                   " features. Below is what four of its norms were given, and what "
                                    "layer normalization makes of it; the smallest and the largest of all tokens.",
-                               width) + "\n";
+                               width) +
+                     "\n";
   std::vector<std::vector<std::string>> rows = {{"norm", "mean of a token", "sd of a token", "values"}};
   for (const RecordedNorm& norm : model.norms) {
     RecordedNorm plain = norm;
@@ -78,17 +82,21 @@ std::string against_the_model(const RecordedModel& model, int width) {
     for (size_t i = 0; i < ours.size(); ++i) difference = std::max(difference, std::fabs(ours[i] - norm.y[i]));
     const Truth exact = truth(norm.x, norm.gamma, norm.beta, norm.eps);
     const Distance mine = distance(ours, exact, TRUENORM_FLOAT32), theirs = distance(norm.y, exact, TRUENORM_FLOAT32);
-    rows.push_back({norm.name, scientific(difference), fixed(mine.largest_ulp, 2), fixed(mine.mean_ulp, 2), fixed(theirs.largest_ulp, 2),
-                    fixed(theirs.mean_ulp, 2)});
+    rows.push_back({norm.name, scientific(difference), fixed(mine.largest_ulp, 2), fixed(mine.mean_ulp, 2),
+                    fixed(theirs.largest_ulp, 2), fixed(theirs.mean_ulp, 2)});
   }
-  return paragraph("The model's own output came from PyTorch " + model.torch + " in float32. Largest difference between the two outputs, and "
-                   "the error of each against extended precision, in units in the last place (ulp) of |gamma*x_hat| + |beta|. truenorm "
-                   "promises at most 4.", width) +
+  return paragraph("The model's own output came from PyTorch " + model.torch +
+                       " in float32. Largest difference between the two outputs, and "
+                       "the error of each against extended precision, in units in the last place (ulp) of "
+                       "|gamma*x_hat| + |beta|. truenorm "
+                       "promises at most 4.",
+                   width) +
          "\n" + table(rows, 1, 3);
 }
 
 std::string four_types(const RecordedModel& model, int width) {
-  std::vector<std::vector<std::string>> rows = {{"norm", "inputs, rms", "norm, rms", "all, largest", "digits", "norm, ulp"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"norm", "inputs, rms", "norm, rms", "all, largest", "digits", "norm, ulp"}};
   std::string missing;
   for (const RecordedNorm& norm : model.norms) {
     const Truth exact = truth(norm.x, norm.gamma, norm.beta, norm.eps);
@@ -104,17 +112,22 @@ std::string four_types(const RecordedModel& model, int width) {
         const Distance inputs = distance(rounded_y, exact, dtype);
         const Distance own = distance(in.y, rounded, dtype), all = distance(in.y, exact, dtype);
         const bool stored_exactly = in.x == norm.x && in.gamma == norm.gamma && in.beta == norm.beta;
-        rows.push_back({type, stored_exactly ? "0" : scientific(inputs.rms), scientific(own.rms), scientific(all.largest),
-                        fixed(-std::log10(all.rms / std::sqrt(square)), 1), fixed(own.largest_ulp, 2)});
+        rows.push_back({type, stored_exactly ? "0" : scientific(inputs.rms), scientific(own.rms),
+                        scientific(all.largest), fixed(-std::log10(all.rms / std::sqrt(square)), 1),
+                        fixed(own.largest_ulp, 2)});
       } catch (const BadInput& refused) {
         rows.push_back({type, "-", "-", "-", "-", "-"});
         missing = " (" + type + ": " + refused.what() + ")\n";
       }
     }
   }
-  return paragraph("The same norms with x, gamma, beta and y in each of the four types. Two things are lost: what rounding the inputs to the "
-                   "type changes in the exact result, and what the norm adds to that, which is mostly the rounding of y. \"Digits\" compares the "
-                   "whole error with the size of y; \"norm, ulp\" is the norm's worst error for the inputs it was given.", width) +
+  return paragraph(
+             "The same norms with x, gamma, beta and y in each of the four types. Two things are lost: what rounding "
+             "the inputs to the "
+             "type changes in the exact result, and what the norm adds to that, which is mostly the rounding of y. "
+             "\"Digits\" compares the "
+             "whole error with the size of y; \"norm, ulp\" is the norm's worst error for the inputs it was given.",
+             width) +
          "\n" + table(rows, 1, 3) + missing;
 }
 

@@ -10,8 +10,9 @@
 
 namespace truenorm::cli {
 
-// The formula in long double, two passes. On x86 that is 11 bits more than float64, on AArch64 60: far more than is needed to measure
-// ordinary rows in units of float32's last place, and enough for float64's. (The tests measure with exact arithmetic.)
+// The formula in long double, two passes. On x86 that is 11 bits more than float64, on AArch64 60: far more than is
+// needed to measure ordinary rows in units of float32's last place, and enough for float64's. (The tests measure with
+// exact arithmetic.)
 struct Truth {
   std::vector<long double> y;
   std::vector<double> size;  // |gamma*x_hat| + |beta|, in whose units of the last place errors are counted
@@ -20,7 +21,7 @@ Truth truth(std::span<const double> x, std::span<const double> gamma, std::span<
 
 // How far y is from the truth.
 struct Distance {
-  double largest = 0;      // |y - truth|
+  double largest = 0;  // |y - truth|
   double rms = 0;
   double largest_ulp = 0;  // in units of the last place of dtype
   double mean_ulp = 0;

@@ -18,7 +18,9 @@ uint16_t bits_of(double value, truenorm_dtype dtype) {
   return bits;
 }
 
-double value_of(uint16_t bits, truenorm_dtype dtype) { return decode(reinterpret_cast<const std::byte*>(&bits), dtype); }
+double value_of(uint16_t bits, truenorm_dtype dtype) {
+  return decode(reinterpret_cast<const std::byte*>(&bits), dtype);
+}
 
 // All 65,536 patterns of each half type survive the way to float64 and back.
 TEST(Elements, EveryHalfPatternReadsBack) {

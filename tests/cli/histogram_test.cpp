@@ -35,7 +35,8 @@ TEST(Histogram, OutliersAreCountedBeside) {
 }
 
 TEST(Histogram, ConstantTinyHugeAndNotFinite) {
-  for (const auto& values : {std::vector<double>{2, 2, 2}, {0, 0}, {1e308, -1e308}, {5e-324, 1e-323}, {1, NAN, HUGE_VAL, 2}, {NAN}}) {
+  for (const auto& values :
+       {std::vector<double>{2, 2, 2}, {0, 0}, {1e308, -1e308}, {5e-324, 1e-323}, {1, NAN, HUGE_VAL, 2}, {NAN}}) {
     const Histogram h = make_histogram(values, 8);
     const auto finite = std::count_if(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
     EXPECT_EQ(total(h), finite);

@@ -39,7 +39,8 @@ TEST(NpyHeader, WritesWhatItReads) {
 
 TEST(NpyHeader, ReadsOtherSpellings) {
   const auto dictionary = [](const char* text) { return parse_npy_dictionary(text, "f.npy"); };
-  EXPECT_EQ(dictionary("{'descr': '<f4', 'fortran_order': False, 'shape': (3L, 4L)}").shape, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(dictionary("{'descr': '<f4', 'fortran_order': False, 'shape': (3L, 4L)}").shape,
+            (std::vector<int64_t>{3, 4}));
   EXPECT_EQ(dictionary("{\"shape\":(5,),\"fortran_order\":True,\"descr\":\">f8\"}\n").swapped, true);
   EXPECT_EQ(dictionary("{'descr': '|V2', 'fortran_order': False, 'shape': (5,), }").dtype, TRUENORM_BFLOAT16);
   EXPECT_EQ(dictionary("{'descr': 'bfloat16', 'fortran_order': False, 'shape': (5,), }").dtype, TRUENORM_BFLOAT16);
@@ -47,27 +48,37 @@ TEST(NpyHeader, ReadsOtherSpellings) {
 
 TEST(NpyHeader, RefusesWhatIsDamaged) {
   for (const char* text : {
-           "", "{", "{}", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': False, 'shape': (3}",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x", "{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}",
-           "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (3.5,)}",
+           "",
+           "{",
+           "{}",
+           "{'descr': '<f4'}",
+           "{'descr': '<f4', 'fortran_order': False, 'shape': (3}",
+           "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x",
+           "{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}",
+           "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}",
+           "{'descr': '<f4', 'fortran_order': False, 'shape': (3.5,)}",
            "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
            "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
            "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
-           "{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}", "{'descr': 'f4', 'fortran_order': False, 'shape': (3,)}",
-           "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}", "{'descr': '', 'fortran_order': False, 'shape': (3,)}",
+           "{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}",
+           "{'descr': 'f4', 'fortran_order': False, 'shape': (3,)}",
+           "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}",
+           "{'descr': '', 'fortran_order': False, 'shape': (3,)}",
        }) {
     EXPECT_THROW(parse_npy_dictionary(text, "f.npy"), BadInput) << text;
   }
 }
 
-// Whatever the bytes are, the outcome is a header whose size can be computed or one BadInput; run with the address sanitizer too.
+// Whatever the bytes are, the outcome is a header whose size can be computed or one BadInput; run with the address
+// sanitizer too.
 TEST(NpyHeader, SurvivesChangedBytes) {
   std::mt19937 random(20262);
   const std::string good = npy_header({TRUENORM_FLOAT32, false, false, {2, 3}});
   int accepted = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string file = good.substr(0, random() % 8 ? good.size() : random() % good.size());
-    for (auto changes = random() % 4; changes > 0 && !file.empty(); --changes) file[random() % file.size()] = static_cast<char>(random());
+    for (auto changes = random() % 4; changes > 0 && !file.empty(); --changes)
+      file[random() % file.size()] = static_cast<char>(random());
     try {
       EXPECT_GE(parse(file).bytes(), 0);
       ++accepted;
@@ -82,7 +93,8 @@ TEST(NpyHeader, RecordsOfFloat64) {
   const std::string fields[] = {"mean", "var"};
   const int64_t shape[] = {2, 3};
   const std::string header = npy_record_header(fields, shape, false);
-  EXPECT_NE(header.find("'descr': [('mean', '<f8'), ('var', '<f8')], 'fortran_order': False, 'shape': (2, 3), "), std::string::npos);
+  EXPECT_NE(header.find("'descr': [('mean', '<f8'), ('var', '<f8')], 'fortran_order': False, 'shape': (2, 3), "),
+            std::string::npos);
   EXPECT_EQ(header.size() % 64, 0u);
   EXPECT_EQ(header.back(), '\n');
 }

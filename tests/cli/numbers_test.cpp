@@ -12,9 +12,20 @@ namespace truenorm::cli {
 namespace {
 
 TEST(Numbers, ReadsWhatPeopleType) {
-  const std::pair<const char*, double> good[] = {
-      {"3", 3},       {"-.5", -.5},  {"1e-5", 1e-5},    {"+2", 2},         {" 7. ", 7},        {"5e-324", 5e-324},
-      {"1e-400", 0},  {"1E3", 1000}, {"\u2212" "4", -4}, {"-inf", -HUGE_VAL}, {"1e999", HUGE_VAL}, {"1.7976931348623157e308", 1.7976931348623157e308}};
+  const std::pair<const char*, double> good[] = {{"3", 3},
+                                                 {"-.5", -.5},
+                                                 {"1e-5", 1e-5},
+                                                 {"+2", 2},
+                                                 {" 7. ", 7},
+                                                 {"5e-324", 5e-324},
+                                                 {"1e-400", 0},
+                                                 {"1E3", 1000},
+                                                 {"\u2212"
+                                                  "4",
+                                                  -4},
+                                                 {"-inf", -HUGE_VAL},
+                                                 {"1e999", HUGE_VAL},
+                                                 {"1.7976931348623157e308", 1.7976931348623157e308}};
   for (const auto& [text, value] : good) EXPECT_EQ(read_number(text), value) << text;
   for (const char* text : {"", "-", "+", ".", "e5", "1e", "0x10", "1_000", "1 2", "+-1", "--1", "1,2", "x"}) {
     EXPECT_FALSE(read_number(text)) << text;

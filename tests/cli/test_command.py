@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_wrong_use(truenorm, arguments):
 
 def test_full_standard_output(truenorm):
     with open("/dev/full", "w") as full:
-        result = __import__("subprocess").run([truenorm.program, "explain", "3", "1"], stdout=full, stderr=-1, text=True)
+        result = subprocess.run([truenorm.program, "explain", "3", "1"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert result.returncode == 2 and "standard output" in result.stderr
 
 

@@ -30,7 +30,7 @@ def close(y, answer, dtype):
     want, size = answer
     info = ml_dtypes.finfo(TYPES[dtype])
     ulp = np.maximum(float(info.eps) * np.exp2(np.floor(np.log2(size))), float(info.smallest_subnormal))
-    # The contract's 2^-44*|gamma|*X with |gamma| at most 10 and X at most 10 here; it covers this reference's own error too.
+    # The contract's 2^-44*|gamma|*X, where |gamma| and X are at most 10; it covers this reference's own error too.
     return bool(np.all(np.abs(y.astype(np.float64) - want) <= BOUND[dtype] * ulp + 2.0**-44 * 100))
 
 
@@ -59,7 +59,8 @@ def test_half_to_float32(truenorm, tmp_path, dtype):
 
 def test_parameters_from_files_lists_and_numbers(truenorm, tmp_path):
     x, gamma, beta = rows((4, 5)), rows(5, seed=1), rows(5, seed=2)
-    for name, array in (("x", x), ("gamma", gamma), ("beta", beta), ("gamma64", gamma.astype(np.float64)), ("row", gamma[None])):
+    files = {"x": x, "gamma": gamma, "beta": beta, "gamma64": gamma.astype(np.float64), "row": gamma[None]}
+    for name, array in files.items():
         np.save(tmp_path / f"{name}.npy", array)
     want = reference(x, gamma.astype(np.float64), beta.astype(np.float64))
     outputs = []
@@ -114,7 +115,7 @@ def test_empty_and_small(truenorm, tmp_path, shape):
 
 
 def test_pieces_give_the_same_bits_as_one_piece(truenorm, tmp_path):
-    # 24 MB of rows: read in several pieces. The first row repeated at the end has the bits that it has at the beginning.
+    # 24 MB of rows: read in several pieces. The first row, repeated at the end, has the same bits there.
     x = rows((8000, 768))
     x[-1] = x[0]
     np.save(tmp_path / "x.npy", x)
@@ -209,7 +210,12 @@ def test_bad_files_are_named_and_leave_nothing(truenorm, tmp_path):
     cases["folder.npy"] = ["folder"]
     before = sorted(os.listdir(tmp_path))
     for name, words in cases.items():
-        for command in (["apply", name, "-o", "y.npy"], ["stats", name], ["explain", "--file", name], ["explain", "1", "2", "--gamma", name]):
+        for command in (
+            ["apply", name, "-o", "y.npy"],
+            ["stats", name],
+            ["explain", "--file", name],
+            ["explain", "1", "2", "--gamma", name],
+        ):
             if name == "scalar.npy" and "--gamma" in command:
                 continue  # one value is a fine gamma
             line = truenorm.bad(*command)
