@@ -119,19 +119,31 @@ def backward(
     rows = Rows.of(layout, rows_dy, rows_x, dx_rows, grouped=grouped)
     dy_operand, x_operand = rows.operand(rows_dy), rows.operand(rows_x)
     assert dy_operand is not None and x_operand is not None
-    _core.backward(
-        rows.dims,
-        layout.d,
-        dy_operand,
-        x_operand,
-        None if gamma is None else gamma.operand(rows),
-        0 if saved is None else address(saved),
-        rows.operand(dx_rows),
-        gradient_operand(dgamma, rows),
-        gradient_operand(dbeta, rows),
-        eps,
-        num_threads,
-    )
+    gamma_operand = None if gamma is None else gamma.operand(rows)
+    saved_address = 0 if saved is None else address(saved)
+
+    def call(dx: Array | None, dgamma: Array | None, dbeta: Array | None) -> None:
+        _core.backward(
+            rows.dims,
+            layout.d,
+            dy_operand,
+            x_operand,
+            gamma_operand,
+            saved_address,
+            rows.operand(dx),
+            gradient_operand(dgamma, rows),
+            gradient_operand(dbeta, rows),
+            eps,
+            num_threads,
+        )
+
+    lead = len(layout.lead)
+    if dgamma is not None and dbeta is not None and dgamma.values.shape[:lead] != dbeta.values.shape[:lead]:
+        # Summed over different rows: the library does one of them a call.
+        call(dx_rows, dgamma, None)
+        call(None, None, dbeta)
+    else:
+        call(dx_rows, dgamma, dbeta)
     if dx is not None and dx_rows is not None and dx_rows.values is not view:
         view[...] = dx_rows.values
     return (
