@@ -164,9 +164,9 @@ NB_MODULE(_core, m) {
   m.def("backward", &backward, "dims"_a, "d"_a, "dy"_a, "x"_a, "gamma"_a.none(), "saved"_a, "dx"_a.none(),
         "dgamma"_a.none(), "dbeta"_a.none(), "eps"_a, "num_threads"_a);
   m.def("saved_bytes", &saved_bytes, "dims"_a, "d"_a, "x"_a);
-  m.def("layer_norm_numpy", &layer_norm_numpy, "x"_a, "gamma"_a.none(), "beta"_a.none(), "eps"_a,
+  m.def("layer_norm_numpy", &layer_norm_numpy, "x"_a.none(), "gamma"_a.none(), "beta"_a.none(), "eps"_a.none(),
         "num_threads"_a);
-  m.def("nothing", &nothing, "x"_a, "gamma"_a.none(), "beta"_a.none(), "eps"_a, "num_threads"_a,
+  m.def("nothing", &nothing, "x"_a.none(), "gamma"_a.none(), "beta"_a.none(), "eps"_a.none(), "num_threads"_a,
         "Does nothing with the arguments of layer_norm_numpy: what such a call costs by itself.");
   m.def("read_tensors_with", &read_tensors_with, "api"_a);
   m.def("tensor_forward", &tensor_forward, "x"_a, "gamma"_a.none(), "beta"_a.none(), "y"_a, "saved"_a.none(), "k"_a,

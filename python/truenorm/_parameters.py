@@ -77,11 +77,11 @@ def resolve(
         if array.dtype != x.dtype and not (half and array.dtype == _core.FLOAT32):
             allowed = DTYPE_NAMES[x.dtype] + (" or float32" if half else "")
             raise TypeError(
-                f"{name} has dtype {DTYPE_NAMES[array.dtype]} but x has dtype {DTYPE_NAMES[x.dtype]}; expected {allowed}"
+                f"{name} is {DTYPE_NAMES[array.dtype]} and x is {DTYPE_NAMES[x.dtype]}; expected {name} to be {allowed}"
             )
     if len(arrays) == 2 and arrays["gamma"].dtype != arrays["beta"].dtype:
         names = [DTYPE_NAMES[array.dtype] for array in arrays.values()]
-        raise TypeError(f"gamma has dtype {names[0]} but beta has dtype {names[1]}; expected one dtype for both")
+        raise TypeError(f"gamma is {names[0]} and beta is {names[1]}; expected both to be of one type")
 
     # Numbers and lists have no type of their own: the other parameter's, else x's; float32 beside half x, which would
     # round them.

@@ -1,0 +1,119 @@
+"""What must hold for any input."""
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from truth import Truth
+
+import truenorm
+
+common = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+shapes = arrays.array_shapes(min_dims=1, max_dims=3, max_side=40)
+
+
+def floats(dtype, size):
+    width = np.dtype(dtype).itemsize * 8
+    return st.floats(-size, size, width=width)
+
+
+def rows(dtype=np.float32, size=1e3, shape=shapes):
+    size = float(np.dtype(dtype).type(size))
+    return arrays.arrays(dtype, shape, elements=floats(dtype, size))
+
+
+def equal(a, b):
+    return np.array_equal(a, b, equal_nan=True)
+
+
+@common
+@given(rows(size=2**10), st.integers(-1000, 1000))
+def test_exact_shift(x, shift):
+    """Whole numbers shifted by a whole number: the same exact answer, so both results are inside its bound; and the same
+    bits where float32 holds the mean exactly, as it does when d is a power of two."""
+    x = np.trunc(x)
+    y, shifted = truenorm.layer_norm(x), truenorm.layer_norm(x + np.float32(shift))
+    Truth(x).check(shifted)
+    d = x.shape[-1]
+    assert d & (d - 1) or equal(y, shifted)
+
+
+@common
+@given(rows(), st.integers(-20, 20), st.sampled_from([0.0, 1e-5, 1.0]))
+def test_power_of_two(x, k, eps):
+    """x times 2^k with eps times 4^k: the same bits, away from the ends of the range."""
+    x = np.where(np.abs(x) < 2.0**-60, np.float32(0), x)
+    assert equal(truenorm.layer_norm(x, eps=eps), truenorm.layer_norm(x * np.float32(2.0**k), eps=eps * 4.0**k))
+
+
+@common
+@given(rows(), st.randoms())
+def test_permuted_rows(x, random):
+    x = x.reshape(-1, x.shape[-1])
+    order = list(range(len(x)))
+    random.shuffle(order)
+    assert equal(truenorm.layer_norm(x)[order], truenorm.layer_norm(x[order]))
+
+
+@common
+@given(rows(size=3e38, dtype=np.float32), st.data())
+def test_a_row_does_not_know_its_batch(x, data):
+    x = x.reshape(-1, x.shape[-1])
+    row = data.draw(st.integers(0, len(x) - 1))
+    assert equal(truenorm.layer_norm(x)[row], truenorm.layer_norm(x[row]))
+
+
+@common
+@given(rows())
+def test_negation(x):
+    assert equal(truenorm.layer_norm(-x), -truenorm.layer_norm(x))
+
+
+@common
+@given(rows(size=3e38), st.sampled_from([1e-12, 1e-5, 1.0]))
+def test_bounded(x, eps):
+    """|x_hat| is at most sqrt(d - 1): anything beyond is an error of arithmetic."""
+    d = x.shape[-1]
+    assert np.all(np.abs(truenorm.layer_norm(x, eps=eps)) <= np.sqrt(np.float32(max(d - 1, 0))) * (1 + 2.0**-21))
+
+
+@common
+@given(rows(dtype=np.float64, size=100), st.floats(-8, 8), st.data())
+def test_linear_in_dy_and_gamma(x, factor, data):
+    """Gradients scale with dy and with gamma; powers of two exactly."""
+    d = x.shape[-1]
+    dy = data.draw(rows(dtype=np.float64, size=100, shape=st.just(x.shape)))
+    gamma = data.draw(rows(dtype=np.float64, size=4, shape=st.just((d,))))
+    dy, gamma = np.where(np.abs(dy) < 1e-60, 0, dy), np.where(np.abs(gamma) < 1e-60, 0, gamma)
+    _, cache = truenorm.layer_norm_forward(x, gamma, gamma)
+    first = truenorm.layer_norm_backward(dy, cache)
+    for a, b in zip(first, truenorm.layer_norm_backward(4 * dy, cache)):
+        assert equal(4 * a, b)
+    _, scaled = truenorm.layer_norm_forward(x, 4 * gamma, gamma)
+    dx, dgamma, _ = truenorm.layer_norm_backward(dy, scaled)
+    assert equal(dx, 4 * first[0]) and equal(dgamma, first[1])
+
+
+@common
+@given(rows(), rows(shape=st.integers(1, 40)))
+def test_beta_is_added_last(x, beta):
+    """With gamma = 0 the result is beta, to the bit."""
+    beta = np.resize(beta, x.shape[-1])
+    y = truenorm.layer_norm(x, np.zeros_like(beta), beta)
+    assert equal(y, np.broadcast_to(beta, x.shape))
+
+
+@common
+@given(rows(), st.integers(1, 3))
+def test_any_layout(x, step):
+    wide = np.repeat(x, step, axis=-1)[..., ::step]
+    assert equal(truenorm.layer_norm(wide), truenorm.layer_norm(x))
+    assert equal(truenorm.layer_norm(np.asfortranarray(x)), truenorm.layer_norm(x))
+
+
+@common
+@given(rows(dtype=np.float32, size=1e3))
+def test_constant_rows(x):
+    assume(x.size)
+    constant = np.broadcast_to(x[..., :1], x.shape)
+    assert not truenorm.layer_norm(constant).any()
