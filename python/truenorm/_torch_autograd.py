@@ -29,7 +29,9 @@ try:
         if _thread_state().raw_repr() != _IDLE or forward_ad._current_level >= 0:
             return False
         for tensor in tensors:
-            if tensor is not None and (type(tensor) not in _TYPES or tensor.is_neg()):
+            if tensor is not None and (
+                type(tensor) not in _TYPES or not tensor.is_cpu or tensor.is_neg()
+            ):
                 return False
         return True
 

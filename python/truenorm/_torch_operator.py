@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from . import _torch_kernels
 
@@ -28,6 +29,7 @@ MaybeTensor = Tensor | None
 def _forward_cpu(
     x: Tensor, gamma: MaybeTensor, beta: MaybeTensor, axis: list[int], eps: float, num_threads: int = 0
 ) -> tuple[Tensor, Tensor]:
+    _refuse_tangents(x, gamma, beta)
     y, saved = _torch_kernels.forward(x, gamma, beta, ascending(axis, x), eps, num_threads, keep=True)
     assert saved is not None
     return y, saved
@@ -44,10 +46,21 @@ def _backward_cpu(
     num_threads: int,
     wanted: list[bool],
 ) -> tuple[Tensor, ...]:
+    _refuse_tangents(dy, x, gamma)
     asked = (wanted[0], wanted[1], wanted[2])
     found = _torch_kernels.backward(dy, x, gamma, beta, saved, ascending(axis, x), eps, num_threads, asked)
     # An operator returns tensors: an empty one stands for "not wanted".
     return tuple(x.new_empty(0) if gradient is None else gradient for gradient in found)
+
+
+def _refuse_tangents(*tensors: MaybeTensor) -> None:
+    """PyTorch would drop the tangents of forward-mode differentiation here without a word."""
+    if forward_ad._current_level >= 0 and any(
+        t is not None and forward_ad.unpack_dual(t).tangent is not None for t in tensors
+    ):
+        raise NotImplementedError(
+            "torch.ops.truenorm.layer_norm has no forward-mode derivative; call truenorm.torch.layer_norm, which has"
+        )
 
 
 def ascending(axis: list[int], x: Tensor) -> tuple[int, ...]:
