@@ -124,7 +124,8 @@ size_t saved_bytes(const std::vector<int64_t>& dims, int64_t d, truenorm_dtype x
 }
 
 // NumPy has no bfloat16 of its own and cannot import one: the same memory as uint16, kept alive by its owner.
-nb::ndarray<nb::numpy, uint16_t> dlpack_bits(nb::ndarray<nb::ro, nb::device::cpu> array) {
+nb::ndarray<nb::numpy, uint16_t> dlpack_bits(nb::object owner) {
+  const auto array = nb::cast<nb::ndarray<nb::ro, nb::device::cpu>>(owner);
   if (array.dtype().bits != 16 || array.dtype().lanes != 1) throw nb::type_error("an array of 16-bit elements expected");
   std::vector<size_t> shape(array.ndim());
   std::vector<int64_t> strides(array.ndim());

@@ -100,9 +100,10 @@ class _Call:
             raise ValueError(f"dy has shape {tuple(dy.shape)}; expected x's, {tuple(self.x.shape)}")
         count = self.num_threads if num_threads is None else _compute.threads(num_threads)
         wanted = (True, self.gamma is not None, self.beta is not None)
-        return _torch_autograd.layer_norm_backward(
+        dx, dgamma, dbeta = _torch_autograd.layer_norm_backward(
             dy, self.x, self.gamma, self.beta, cache._saved, self.axes, self.eps, count, wanted
         )
+        return dx, dgamma, dbeta
 
     def x_norm(self, x: Tensor, eps: float) -> Tensor:
         return _torch_autograd.layer_norm(x, None, None, self.axes, eps, self.num_threads)

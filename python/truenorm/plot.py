@@ -56,7 +56,7 @@ def before_after(
             raise ValueError(f"y has {after.size} features a token, x has {before.size}; expected the same")
 
     if axes is None:
-        figure = plt.figure(figsize=(9, 3.6), layout="constrained")
+        figure: Figure = plt.figure(figsize=(9, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
     else:
         if len(axes) != 2:
@@ -103,7 +103,7 @@ def _token(array: Any, token: int | Sequence[int], name: str) -> npt.NDArray[np.
             index = tuple(operator.index(i) for i in token)
             if len(index) != len(leading):
                 raise IndexError
-            row = values[index]
+            row: npt.NDArray[np.float64] = values[index]
         else:
             row = values.reshape(-1, values.shape[-1])[operator.index(token)]
     except IndexError:
