@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ def before_after(
             raise ValueError(f"y has {after.size} features a token, x has {before.size}; expected the same")
 
     if axes is None:
-        figure: Figure = plt.figure(figsize=(9, 3.6), layout="constrained")
+        figure = plt.figure(figsize=(9, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
     else:
         if len(axes) != 2:
@@ -70,7 +70,7 @@ def before_after(
         figure.savefig(path, dpi=150)
         if axes is None:
             plt.close(figure)
-    return figure
+    return cast("Figure", figure)
 
 
 def _pyplot() -> Any:
