@@ -86,10 +86,9 @@ std::string against_the_model(const RecordedModel& model, int width) {
                     fixed(theirs.largest_ulp, 2), fixed(theirs.mean_ulp, 2)});
   }
   return paragraph("The model's own output came from PyTorch " + model.torch +
-                       " in float32. Largest difference between the two outputs, and "
-                       "the error of each against extended precision, in units in the last place (ulp) of "
-                       "|gamma*x_hat| + |beta|. truenorm "
-                       "promises at most 4.",
+                       " in float32. Largest difference between the two outputs, and the error of each against "
+                       "extended precision, in units in the last place (ulp) of |gamma*x_hat| + |beta|. truenorm "
+                       "promises at most 4 (docs/numerics.md).",
                    width) +
          "\n" + table(rows, 1, 3);
 }
@@ -123,10 +122,10 @@ std::string four_types(const RecordedModel& model, int width) {
   }
   return paragraph(
              "The same norms with x, gamma, beta and y in each of the four types. Two things are lost: what rounding "
-             "the inputs to the "
-             "type changes in the exact result, and what the norm adds to that, which is mostly the rounding of y. "
-             "\"Digits\" compares the "
-             "whole error with the size of y; \"norm, ulp\" is the norm's worst error for the inputs it was given.",
+             "the inputs to the type changes in the exact result, and what the norm adds to that, which is mostly the "
+             "rounding of y. \"Digits\" compares the whole error with the size of y. \"Norm, ulp\" is the norm's worst "
+             "error for the inputs it was given; in float64 elements close to the mean may be some ulp further off "
+             "(docs/numerics.md says how far).",
              width) +
          "\n" + table(rows, 1, 3) + missing;
 }
