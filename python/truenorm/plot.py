@@ -55,7 +55,6 @@ def before_after(
         if after.shape != before.shape:
             raise ValueError(f"y has {after.size} features a token, x has {before.size}; expected the same")
 
-    figure: Figure
     if axes is None:
         figure = plt.figure(figsize=(9, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
