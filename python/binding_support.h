@@ -17,13 +17,14 @@ void raise_unless_ok(truenorm_status status);
 nanobind::object layer_norm_numpy(nanobind::handle x, nanobind::handle gamma, nanobind::handle beta,
                                   nanobind::handle eps, int32_t num_threads);
 
-// The same for PyTorch tensors, into tensors that are there; false when they are for the general path. k: how many
-// trailing dimensions are normalized.
-void read_tensors_with(nanobind::capsule api);
+// The same for PyTorch tensors, into tensors that are there; false when they are for the general path, which they are
+// until read_tensors_with has said how to read them.
+void read_tensors_with(nanobind::capsule api, nanobind::object tensor, nanobind::object parameter);
 bool tensor_forward(nanobind::handle x, nanobind::handle gamma, nanobind::handle beta, nanobind::handle y,
-                    nanobind::handle saved, int32_t k, double eps, int32_t num_threads);
+                    nanobind::handle saved, nanobind::handle normalized_shape, nanobind::handle eps,
+                    int32_t num_threads);
 bool tensor_backward(nanobind::handle dy, nanobind::handle x, nanobind::handle gamma, nanobind::handle saved,
-                     nanobind::handle dx, nanobind::handle dgamma, nanobind::handle dbeta, int32_t k, double eps,
-                     int32_t num_threads);
+                     nanobind::handle dx, nanobind::handle dgamma, nanobind::handle dbeta,
+                     nanobind::handle normalized_shape, double eps, int32_t num_threads);
 
 #endif  // TRUENORM_PYTHON_BINDING_SUPPORT_H_

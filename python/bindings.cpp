@@ -169,11 +169,11 @@ NB_MODULE(_core, m) {
         "num_threads"_a);
   m.def("nothing", &nothing, "x"_a.none(), "gamma"_a.none(), "beta"_a.none(), "eps"_a.none(), "num_threads"_a,
         "Does nothing with the arguments of layer_norm_numpy: what such a call costs by itself.");
-  m.def("read_tensors_with", &read_tensors_with, "api"_a);
-  m.def("tensor_forward", &tensor_forward, "x"_a, "gamma"_a.none(), "beta"_a.none(), "y"_a, "saved"_a.none(), "k"_a,
-        "eps"_a, "num_threads"_a);
+  m.def("read_tensors_with", &read_tensors_with, "api"_a, "tensor"_a, "parameter"_a);
+  m.def("tensor_forward", &tensor_forward, "x"_a, "gamma"_a.none(), "beta"_a.none(), "y"_a, "saved"_a.none(),
+        "normalized_shape"_a, "eps"_a, "num_threads"_a);
   m.def("tensor_backward", &tensor_backward, "dy"_a, "x"_a, "gamma"_a.none(), "saved"_a.none(), "dx"_a.none(),
-        "dgamma"_a.none(), "dbeta"_a.none(), "k"_a, "eps"_a, "num_threads"_a);
+        "dgamma"_a.none(), "dbeta"_a.none(), "normalized_shape"_a, "eps"_a, "num_threads"_a);
   m.def("dlpack_bits", &dlpack_bits, "array"_a);
   m.def("version", [] { return std::string(truenorm_version()); });
   m.def("spec_version", [] { return truenorm_spec_version(); });

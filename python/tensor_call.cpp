@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "binding_support.h"
@@ -27,8 +28,19 @@ struct ExchangeApi {
 };
 
 const ExchangeApi* exchange_api = nullptr;
+// The classes whose objects are nothing but memory, and the name of the method that says whether that memory is to be
+// read with the other sign. Never freed: the interpreter may be gone before them.
+PyObject *tensor_type = nullptr, *parameter_type = nullptr, *is_neg = nullptr;
 
-// A dense CPU tensor's memory, borrowed from its owner. Not `ok` for anything else.
+bool is_plain(nb::handle object) {
+  const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
+  if (type != tensor_type && type != parameter_type) return false;
+  const nb::object negated = nb::steal(PyObject_CallMethodObjArgs(object.ptr(), is_neg, nullptr));
+  if (!negated.is_valid()) PyErr_Clear();
+  return negated.is(nb::handle(Py_False));
+}
+
+// A dense plain CPU tensor's memory, borrowed from its owner. Not `ok` for anything else.
 struct View {
   bool ok = false;
   void* data = nullptr;
@@ -36,7 +48,7 @@ struct View {
   nb::dlpack::dltensor tensor;
 
   explicit View(nb::handle object) {
-    if (object.is_none()) return;
+    if (object.is_none() || !is_plain(object)) return;
     if (exchange_api->tensor_from_py_object(object.ptr(), &tensor) != 0) {
       PyErr_Clear();
       return;
@@ -67,17 +79,32 @@ struct View {
   }
   // Whether the shape is that of the last `ndim` dimensions of x.
   bool ends(const View& x) const {
-    if (tensor.ndim > x.tensor.ndim) return false;
-    for (int32_t i = 1; i <= tensor.ndim; ++i) {
-      if (tensor.shape[tensor.ndim - i] != x.tensor.shape[x.tensor.ndim - i]) return false;
-    }
-    return true;
+    return tensor.ndim <= x.tensor.ndim &&
+           std::equal(tensor.shape, tensor.shape + tensor.ndim, x.tensor.shape + (x.tensor.ndim - tensor.ndim));
   }
   bool is_like(const View& x) const { return ok && tensor.ndim == x.tensor.ndim && ends(x); }
 
   truenorm_input input() const { return {data, nullptr, dtype}; }
   truenorm_output output() const { return {data, nullptr, dtype}; }
 };
+
+// How many dimensions a normalized_shape has, an int or a tuple of ints; 0 unless it is how the shape of x ends.
+int32_t normalized_rank(nb::handle normalized_shape, const View& x) {
+  const int32_t ndim = x.tensor.ndim;
+  const auto matches = [&x](nb::handle n, int32_t dimension) {
+    const long long size = PyLong_Check(n.ptr()) ? PyLong_AsLongLong(n.ptr()) : -1;
+    if (size == -1) PyErr_Clear();
+    return size == x.tensor.shape[dimension];
+  };
+  if (!x.ok || ndim == 0) return 0;
+  if (!PyTuple_Check(normalized_shape.ptr())) return matches(normalized_shape, ndim - 1) ? 1 : 0;
+  const auto k = static_cast<int32_t>(PyTuple_Size(normalized_shape.ptr()));
+  if (k > ndim) return 0;
+  for (int32_t i = 0; i < k; ++i) {
+    if (!matches(PyTuple_GetItem(normalized_shape.ptr(), i), ndim - k + i)) return 0;
+  }
+  return k;
+}
 
 // Absent, or one vector of x's last k dimensions.
 bool is_vector(nb::handle object, const View& parameter, const View& x, int32_t k) {
@@ -97,39 +124,47 @@ truenorm_options options_of(int32_t num_threads) {
 
 }  // namespace
 
-void read_tensors_with(nb::capsule api) {
+void read_tensors_with(nb::capsule api, nb::object tensor, nb::object parameter) {
   const auto* candidate = static_cast<const ExchangeApi*>(api.data());
-  if (candidate->header.major == 1) exchange_api = candidate;
+  if (candidate->header.major != 1) return;
+  tensor_type = tensor.release().ptr();
+  parameter_type = parameter.release().ptr();
+  is_neg = PyUnicode_InternFromString("is_neg");
+  exchange_api = candidate;
 }
 
-bool tensor_forward(nb::handle x, nb::handle gamma, nb::handle beta, nb::handle y, nb::handle saved, int32_t k,
-                    double eps, int32_t num_threads) {
-  if (exchange_api == nullptr) return false;
+bool tensor_forward(nb::handle x, nb::handle gamma, nb::handle beta, nb::handle y, nb::handle saved,
+                    nb::handle normalized_shape, nb::handle eps, int32_t num_threads) {
+  if (exchange_api == nullptr || !PyFloat_Check(eps.ptr())) return false;
   const View x_view(x), gamma_view(gamma), beta_view(beta), y_view(y), saved_view(saved);
-  if (!x_view.ok || x_view.tensor.ndim < k || !y_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
+  const int32_t k = normalized_rank(normalized_shape, x_view);
+  if (k == 0 || !y_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
       !is_vector(beta, beta_view, x_view, k) ||
       (gamma_view.ok && beta_view.ok && gamma_view.dtype != beta_view.dtype)) {
     return false;
   }
   const truenorm_shape shape = shape_of(x_view, k);
+  const double eps_value = PyFloat_AsDouble(eps.ptr());
   const truenorm_stats stats{nullptr, nullptr, nullptr, saved_view.data};
   const truenorm_options options = options_of(num_threads);
   truenorm_status status;
   {
     nb::gil_scoped_release release;
     status = truenorm_layer_norm_forward(&shape, x_view.input(), gamma_view.input(), beta_view.input(),
-                                         y_view.output(), &stats, eps, &options);
+                                         y_view.output(), &stats, eps_value, &options);
   }
   raise_unless_ok(status);
   return true;
 }
 
 bool tensor_backward(nb::handle dy, nb::handle x, nb::handle gamma, nb::handle saved, nb::handle dx,
-                     nb::handle dgamma, nb::handle dbeta, int32_t k, double eps, int32_t num_threads) {
+                     nb::handle dgamma, nb::handle dbeta, nb::handle normalized_shape, double eps,
+                     int32_t num_threads) {
   if (exchange_api == nullptr) return false;
   const View dy_view(dy), x_view(x), gamma_view(gamma), saved_view(saved), dx_view(dx), dgamma_view(dgamma),
       dbeta_view(dbeta);
-  if (!x_view.ok || x_view.tensor.ndim < k || !dy_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
+  const int32_t k = normalized_rank(normalized_shape, x_view);
+  if (k == 0 || !dy_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
       !(dx.is_none() || dx_view.is_like(x_view)) || !is_vector(dgamma, dgamma_view, x_view, k) ||
       !is_vector(dbeta, dbeta_view, x_view, k)) {
     return false;

@@ -13,10 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _torch_formulas, _torch_gradients, _torch_kernels
+from . import _core, _torch_formulas, _torch_gradients, _torch_kernels
 from ._rows import Shape
-
-_TYPES = (Tensor, torch.nn.Parameter)
 
 try:
     from torch._C import DispatchKey, DispatchKeySet
@@ -25,20 +23,72 @@ try:
     # What the dispatcher itself looks at: no transform (vmap, grad), no tracer, no mode, no autocast in this thread.
     _IDLE = (DispatchKeySet(DispatchKey.BackendSelect) | DispatchKeySet(DispatchKey.ADInplaceOrView)).raw_repr()
 
-    def _is_plain(*tensors: Tensor | None) -> bool:
-        if _thread_state().raw_repr() != _IDLE or forward_ad._current_level >= 0:
-            return False
-        for tensor in tensors:
-            if tensor is not None and (
-                type(tensor) not in _TYPES or not tensor.is_cpu or tensor.is_neg()
-            ):
-                return False
-        return True
+    def _is_idle() -> bool:
+        return _thread_state().raw_repr() == _IDLE and forward_ad._current_level < 0
 
 except ImportError:  # a PyTorch that has other insides: always the operator
 
-    def _is_plain(*tensors: Tensor | None) -> bool:
+    def _is_idle() -> bool:
         return False
+
+
+def direct(
+    x: Tensor,
+    normalized_shape: int | Sequence[int],
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    eps: float,
+    num_threads: int = 0,
+) -> Tensor | None:
+    """y by the shortest way, or None where it is not open; the extension looks at the arguments."""
+    if not _is_idle() or not x.is_cpu:
+        return None
+    if torch.is_grad_enabled() and (
+        x.requires_grad or (gamma is not None and gamma.requires_grad) or (beta is not None and beta.requires_grad)
+    ):
+        y: Tensor | None = _Direct.apply(x, gamma, beta, (normalized_shape, eps, num_threads))  # type: ignore[no-untyped-call]
+        return y
+    y = torch.empty_like(x)
+    return y if _core.tensor_forward(x, gamma, beta, y, None, normalized_shape, eps, num_threads) else None
+
+
+class _Direct(torch.autograd.Function):
+    """The operator's autograd formula once more, without the operator's price."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, gamma: Tensor | None, beta: Tensor | None, how: tuple[Any, float, int]
+    ) -> Tensor | None:
+        normalized_shape, eps, num_threads = how
+        y = torch.empty_like(x)
+        # Up to a few rows, computing their statistics again is cheaper than memory for them.
+        saved = None if x.numel() <= 4096 else _torch_kernels.new_saved(x, _last(normalized_shape, x))
+        if not _core.tensor_forward(x, gamma, beta, y, saved, normalized_shape, eps, num_threads):
+            return None
+        ctx.save_for_backward(x, gamma, beta, saved)
+        ctx.how = how
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        x, gamma, beta, saved = ctx.saved_tensors
+        normalized_shape, eps, num_threads = ctx.how
+        wanted = ctx.needs_input_grad
+        if not torch.is_grad_enabled() and _is_idle():
+            dx = torch.empty_like(x) if wanted[0] else None
+            dgamma = torch.empty_like(gamma) if wanted[1] else None
+            dbeta = torch.empty_like(beta) if wanted[2] else None
+            if _core.tensor_backward(
+                dy, x, gamma, saved, dx, dgamma, dbeta, normalized_shape, eps, num_threads
+            ):
+                return dx, dgamma, dbeta, None
+        axes = _last(normalized_shape, x)
+        return (*layer_norm_backward(dy, x, gamma, beta, saved, axes, eps, num_threads, wanted), None)
+
+
+def _last(normalized_shape: int | Sequence[int], x: Tensor) -> Shape:
+    k = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+    return tuple(range(x.dim() - k, x.dim()))
 
 
 def layer_norm(
@@ -50,11 +100,13 @@ def layer_norm(
     num_threads: int = 0,
 ) -> Tensor:
     """y with gradients of any order."""
-    if not torch.compiler.is_compiling() and _is_plain(x, gamma, beta):
-        if needs_gradient(x, gamma, beta):
-            y: Tensor = _LayerNorm.apply(x, gamma, beta, axes, eps, num_threads)  # type: ignore[no-untyped-call]
-            return y
-        return _torch_kernels.forward(x, gamma, beta, axes, eps, num_threads, keep=False)[0]
+    if not torch.compiler.is_compiling():
+        if axes and axes[0] == x.dim() - len(axes):
+            y = direct(x, x.shape[axes[0] :], gamma, beta, eps, num_threads)
+            if y is not None:
+                return y
+        if not needs_gradient(x, gamma, beta) and _is_idle() and x.is_cpu:
+            return _torch_kernels.forward(x, gamma, beta, axes, eps, num_threads, keep=False)[0]
     return layer_norm_with_saved(x, gamma, beta, axes, eps, num_threads)[0]
 
 
@@ -80,10 +132,14 @@ def layer_norm_backward(
 ) -> tuple[Tensor | None, ...]:
     """(dx, dgamma, dbeta), None where not wanted, with gradients of their own where those are needed."""
     asked = (wanted[0], wanted[1], wanted[2])
-    if not needs_gradient(dy, x, gamma, beta) and _is_plain(dy, x, gamma, beta):
+    if not needs_gradient(dy, x, gamma, beta) and _is_idle() and x.is_cpu:
         return _torch_kernels.backward(dy, x, gamma, beta, saved, axes, eps, num_threads, asked)
     found = _torch_gradients.layer_norm_backward(dy, x, gamma, beta, saved, axes, eps, num_threads, asked)
     return tuple(g if w else None for g, w in zip(found, asked))
+
+
+def needs_gradient(*tensors: Tensor | None) -> bool:
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
 def statistics(x: Tensor, axes: Shape, eps: float, num_threads: int) -> tuple[Tensor, Tensor]:
@@ -92,40 +148,9 @@ def statistics(x: Tensor, axes: Shape, eps: float, num_threads: int) -> tuple[Te
     if needs_gradient(x):
         d_mean, d_var = _torch_formulas.statistics(x, axes)
         # The library's values with the formulas' gradients.
-        mean, var = (_Valued.apply(value, carrier) for value, carrier in ((mean, d_mean), (var, d_var)))  # type: ignore[no-untyped-call]
+        mean = _Valued.apply(mean, d_mean)  # type: ignore[no-untyped-call]
+        var = _Valued.apply(var, d_var)  # type: ignore[no-untyped-call]
     return mean, var
-
-
-def needs_gradient(*tensors: Tensor | None) -> bool:
-    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-
-
-class _LayerNorm(torch.autograd.Function):
-    """The operator's autograd formula once more, without the operator's price."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        gamma: Tensor | None,
-        beta: Tensor | None,
-        axes: Shape,
-        eps: float,
-        num_threads: int,
-    ) -> Tensor:
-        y, saved = _torch_kernels.forward(x, gamma, beta, axes, eps, num_threads, keep=True)
-        ctx.save_for_backward(x, gamma, beta, saved)
-        ctx.how = (axes, eps, num_threads)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
-        x, gamma, beta, saved = ctx.saved_tensors
-        axes, eps, num_threads = ctx.how
-        found = layer_norm_backward(
-            dy, x, gamma, beta, saved, axes, eps, num_threads, ctx.needs_input_grad[:3]
-        )
-        return (*found, None, None, None)
 
 
 class _Valued(torch.autograd.Function):

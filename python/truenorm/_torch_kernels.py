@@ -44,7 +44,7 @@ KIND = TorchKind()
 
 _api = getattr(Tensor, "__dlpack_c_exchange_api__", None)
 if _api is not None:
-    _core.read_tensors_with(_api)
+    _core.read_tensors_with(_api, Tensor, torch.nn.Parameter)
 
 
 def new_saved(x: Tensor, axes: Shape) -> Tensor:
@@ -69,7 +69,7 @@ def forward(
     y = torch.empty_like(x)
     saved = new_saved(x, axes) if keep else None
     if not _are_last(axes, x) or not _core.tensor_forward(
-        x, gamma, beta, y, saved, len(axes), eps, num_threads
+        x, gamma, beta, y, saved, x.shape[axes[0] :], eps, num_threads
     ):
         forward_into(y, x, gamma, beta, axes, eps, num_threads, saved)
     return y, saved
@@ -115,7 +115,7 @@ def backward(
     if _are_last(axes, x):
         dgamma = torch.empty_like(gamma) if gamma is not None and wanted[1] else None
         dbeta = torch.empty_like(beta) if beta is not None and wanted[2] else None
-        if _core.tensor_backward(dy, x, gamma, saved, dx, dgamma, dbeta, len(axes), eps, num_threads):
+        if _core.tensor_backward(dy, x, gamma, saved, dx, dgamma, dbeta, x.shape[axes[0] :], eps, num_threads):
             return dx, dgamma, dbeta
     x_array, dy_array = KIND.read(x, "x"), KIND.read(dy, "dy")
     layout = Layout.of(tuple(x.shape), axes)

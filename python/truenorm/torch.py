@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.overrides import handle_torch_function, has_torch_function
 
 from . import _torch_autograd
+from ._compute import epsilon
 from ._torch_kernels import CODES, KIND
 
 __all__ = ["LayerNorm", "layer_norm", "replace_layer_norms", "restore_layer_norms"]
@@ -45,6 +46,17 @@ def layer_norm(
             layer_norm, (input, weight, bias), input, normalized_shape, weight=weight, bias=bias, eps=eps
         )
         return result
+    if not torch.compiler.is_compiling():
+        y = _torch_autograd.direct(input, normalized_shape, weight, bias, eps)
+        if y is not None:
+            return y
+    return _checked(input, normalized_shape, weight, bias, eps)
+
+
+def _checked(
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """Any call that has no shorter way, or that is wrong."""
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     first = input.dim() - len(shape)
     if not shape or first < 0 or input.shape[first:] != shape:
@@ -52,13 +64,12 @@ def layer_norm(
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and parameter.shape != shape:
             raise ValueError(f"{name} has shape {tuple(parameter.shape)}; expected normalized_shape, {shape}")
-    if not 0.0 <= eps < float("inf"):
-        raise ValueError(f"eps is {eps}; expected a finite number, 0 or more")
+    eps = epsilon(eps)
     if input.device.type not in ("cpu", "meta"):
         return _elsewhere(input, shape, weight, bias, eps)
     if input.dtype not in CODES:
         KIND.read(input, "input")
-    return _torch_autograd.layer_norm(input, weight, bias, tuple(range(first, first + len(shape))), float(eps))
+    return _torch_autograd.layer_norm(input, weight, bias, tuple(range(first, first + len(shape))), eps)
 
 
 _warned = False
