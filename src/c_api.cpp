@@ -45,13 +45,14 @@ truenorm_status check_forward(const ForwardCall& call) {
   if (!empty) TRUENORM_TRY(check_required(call.x));
   const bool wants_stats = call.stats.mean || call.stats.var || call.stats.rstd || call.stats.saved;
   if (!empty && !call.y.data && !wants_stats) TRUENORM_TRY(check_required(call.y));
-  for (const Operand* operand : {&call.x, &call.gamma, &call.beta, &call.y}) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (const Operand* operand : {&call.x, &call.gamma, &call.beta, &call.y}) TRUENORM_TRY(check_dtype(*operand));
   TRUENORM_TRY(check_pair(call.gamma, call.x, TRUENORM_FLOAT32));
   TRUENORM_TRY(check_pair(call.beta, call.x, TRUENORM_FLOAT32));
   TRUENORM_TRY(check_pair(call.y, call.x, TRUENORM_FLOAT32));
   if (call.gamma.data && call.beta.data && call.gamma.dtype != call.beta.dtype)
     return fail(TRUENORM_UNSUPPORTED_DTYPES, "gamma is %s and beta is %s; expected one type", truenorm_dtype_name(call.gamma.dtype),
                 truenorm_dtype_name(call.beta.dtype));
+  for (const Operand* operand : {&call.x, &call.gamma, &call.beta, &call.y}) TRUENORM_TRY(check_operand(call.shape, *operand));
   if (empty) return TRUENORM_OK;
   TRUENORM_TRY(check_output_rows(call.shape, call.y, false));
   TRUENORM_TRY(check_overlap(call.shape, call.y, call.x, true));
@@ -88,13 +89,15 @@ truenorm_status check_backward(const BackwardCall& call) {
     TRUENORM_TRY(check_required(call.dy));
     TRUENORM_TRY(check_required(call.x));
   }
-  for (const Operand* operand : inputs) TRUENORM_TRY(check_operand(call.shape, *operand));
-  for (const Operand* operand : outputs) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (const Operand* operand : inputs) TRUENORM_TRY(check_dtype(*operand));
+  for (const Operand* operand : outputs) TRUENORM_TRY(check_dtype(*operand));
   TRUENORM_TRY(check_pair(call.gamma, call.x, TRUENORM_FLOAT32));
   TRUENORM_TRY(check_pair(call.dy, call.x, TRUENORM_FLOAT32));
   TRUENORM_TRY(check_pair(call.dx, call.x, TRUENORM_FLOAT32));
   TRUENORM_TRY(check_gradient_dtype(call.dgamma, call));
   TRUENORM_TRY(check_gradient_dtype(call.dbeta, call));
+  for (const Operand* operand : inputs) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (const Operand* operand : outputs) TRUENORM_TRY(check_operand(call.shape, *operand));
   TRUENORM_TRY(check_parameter_groups(call));
   if (reinterpret_cast<uintptr_t>(call.saved) % 8 != 0)
     return fail(TRUENORM_MISALIGNED, "saved is %p; expected a multiple of 8", call.saved);

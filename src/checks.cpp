@@ -113,11 +113,14 @@ truenorm_status check_required(const Operand& operand) {
   return TRUENORM_OK;
 }
 
+truenorm_status check_dtype(const Operand& operand) {
+  if (!operand.data || truenorm_dtype_size(operand.dtype) != 0) return TRUENORM_OK;
+  return fail(TRUENORM_INVALID_DTYPE, "%s.dtype is %" PRId32 "; expected a truenorm_dtype, 1 to 4", operand.name, operand.dtype);
+}
+
 truenorm_status check_operand(const truenorm_shape& shape, const Operand& operand) {
   if (!operand.data) return TRUENORM_OK;
   const std::size_t size = truenorm_dtype_size(operand.dtype);
-  if (size == 0)
-    return fail(TRUENORM_INVALID_DTYPE, "%s.dtype is %" PRId32 "; expected a truenorm_dtype, 1 to 4", operand.name, operand.dtype);
   if (reinterpret_cast<uintptr_t>(operand.data) % size != 0)
     return fail(TRUENORM_MISALIGNED, "%s.data is %p; expected a multiple of the size of %s, %zu", operand.name, operand.data,
                 truenorm_dtype_name(operand.dtype), size);

@@ -32,7 +32,8 @@ struct Operand {
 Operand operand(const char* name, const truenorm_shape& shape, const truenorm_input& input, bool shared);
 Operand operand(const char* name, const truenorm_shape& shape, const truenorm_output& output, bool shared);
 
-// Type known, pointer aligned, all offsets within 2^62.
+truenorm_status check_dtype(const Operand& operand);
+// Pointer aligned, all offsets within 2^62 bytes. The type has been checked.
 truenorm_status check_operand(const truenorm_shape& shape, const Operand& operand);
 truenorm_status check_required(const Operand& operand);
 // The operand's type is x's, or `also` when x is a half type (0: no other).

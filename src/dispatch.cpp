@@ -27,7 +27,7 @@ bool cpu_has_vaes() {
 #endif
 
 // Every CPU feature that the kernels of a level are compiled with (Highway's lists for that target).
-bool cpu_has(const char* isa) {
+bool detect(const char* isa) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_cpu_init();
   const bool ssse3 = __builtin_cpu_supports("ssse3");
@@ -47,21 +47,53 @@ bool cpu_has(const char* isa) {
            __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq") &&
            __builtin_cpu_supports("gfni");
 #endif
-  return !std::strcmp(isa, "scalar") || !std::strcmp(isa, "neon");  // part of every machine that they are built for
+  return true;  // scalar, sse2, neon: part of every machine that they are built for
+}
+
+// Every name that is accepted, best first, whether this build has that level or not (Highway's version decides).
+constexpr const char* kNames[] = {
+#if defined(__x86_64__) || defined(__i386__)
+    "avx3_zen4", "avx3_dl", "avx3", "avx2", "sse4", "ssse3", "sse2",
+#elif defined(__aarch64__) || defined(__arm__)
+    "neon",
+#endif
+    "scalar"};
+constexpr int kNumNames = static_cast<int>(sizeof(kNames) / sizeof(kNames[0]));
+
+int rank_of(const char* name) {
+  int rank = 0;
+  while (rank < kNumNames && std::strcmp(kNames[rank], name)) ++rank;
+  return rank;
 }
 
 // The tables of all types list the same levels.
 const char* level_name(int level) { return kFloat32Kernels[level] ? kFloat32Kernels[level]->isa : nullptr; }
 
+// The best level of this build that is not above the name; -1 for an unknown name.
+// Found out once: asking the CPU takes microseconds on a virtual machine. Bit 31: known.
+std::atomic<uint32_t> cpu_levels{0};
+
+bool cpu_has(int level) {
+  uint32_t levels = cpu_levels.load(std::memory_order_relaxed);
+  if (levels == 0) {
+    for (int i = 0; level_name(i); ++i) levels |= detect(level_name(i)) ? 1u << i : 0u;
+    levels |= 1u << 31;
+    cpu_levels.store(levels, std::memory_order_relaxed);
+  }
+  return levels >> level & 1;
+}
+
 int level_named(const char* name) {
-  for (int level = 0; level_name(level); ++level)
-    if (!std::strcmp(level_name(level), name)) return level;
-  return -1;
+  const int rank = rank_of(name);
+  if (rank == kNumNames) return -1;
+  int level = 0;
+  while (level_name(level + 1) && rank_of(level_name(level)) < rank) ++level;
+  return level;
 }
 
 int best_level_from(int cap) {
   int level = cap;
-  while (level_name(level + 1) && !cpu_has(level_name(level))) ++level;  // the last one runs everywhere
+  while (level_name(level + 1) && !cpu_has(level)) ++level;  // the last one runs everywhere
   return level;
 }
 
@@ -82,7 +114,7 @@ int resolve_process_level() {
 
 truenorm_status unknown_isa(const char* where, const char* name) {
   std::string known;
-  for (int level = 0; level_name(level); ++level) known += std::string(level ? ", " : "") + level_name(level);
+  for (const char* each : kNames) known += std::string(known.empty() ? "" : ", ") + each;
   return fail(TRUENORM_INVALID_ISA, "%s is \"%.64s\"; expected one of: %s", where, name, known.c_str());
 }
 
@@ -124,7 +156,7 @@ const char* truenorm_isa(void) {
 
 const char* truenorm_isa_name(int32_t i) {
   for (int level = 0; i >= 0 && truenorm::level_name(level); ++level)
-    if (truenorm::cpu_has(truenorm::level_name(level)) && i-- == 0) return truenorm::level_name(level);
+    if (truenorm::cpu_has(level) && i-- == 0) return truenorm::level_name(level);
   return nullptr;
 }
 

@@ -287,7 +287,8 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
       a += g(i);
       b += g(i) * x_hat[i];
     });
-    const double A = sums.a / n, B = sums.b / n;
+    const bool finite = std::isfinite(sums.a) && std::isfinite(sums.b);
+    const double A = finite ? sums.a / n : std::nan(""), B = sums.b / n;
     for (std::int64_t i = 0; dx && i < d; ++i) narrow(((g(i) - A) - x_hat[i] * B) * rstd, dx[i]);
   }
   for (std::int64_t i = 0; i < d; ++i) {

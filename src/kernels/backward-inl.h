@@ -102,7 +102,6 @@ HWY_INLINE GradSums merge(const GradSums& l, const GradSums& r) {
 template <class Gradient, class T, class G>
 HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
                                           const Compute<T>* HWY_RESTRICT gamma, size_t n) {
-  using C = Compute<T>;
   F64x16 a = fill(0.0), b = fill(0.0);
   F32x16 gmax = fill(0.0f);
   size_t i = 0;
@@ -110,8 +109,7 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
   if (i < n) {
     // The filling has dy = 0, and an x of this row so that its x_hat is a number whenever the row's are: it adds 0.
     const Tail<T> x_rest(x + i, n - i, x[i]);
-    const Tail<G> dy_rest(dy + i, n - i, G{});
-    gradient.sum(load(x_rest.values), load(dy_rest.values), load(Tail<C>(gamma + i, n - i, C{}).values), a, b, gmax);
+    gradient.sum(load(x_rest.values), load_n(dy + i, n - i), load_n(gamma + i, n - i), a, b, gmax);
   }
   return {{fold(a), fold(b)}, largest(gmax)};
 }
@@ -125,6 +123,14 @@ HWY_INLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy
 HWY_INLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n) {
   if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(WideGradient<false>(grad), x, dy, gamma, n);
   return segment_gradient_sums(WideGradient<true>(grad), x, dy, gamma, n);
+}
+
+// NaN and infinities in g make the whole row's dx NaN.
+template <class Grad>
+HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
+  const bool finite = is_finite(sums.a) && is_finite(sums.b);
+  grad.A = finite ? sums.a / n : static_cast<double>(NAN);
+  grad.B = sums.b / n;
 }
 
 // From sums to scalars: false when the row must be summed again as an exact one, because float32 could not hold g well.
@@ -145,9 +151,7 @@ HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad)
   return true;
 }
 HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, WideGrad& grad) {
-  const double n = static_cast<double>(d);
-  grad.A = total.sums.a / n;
-  grad.B = total.sums.b / n;
+  set_means(total.sums, static_cast<double>(d), grad);
   return true;
 }
 
@@ -177,11 +181,11 @@ HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
   return from_saved(saved, first_element(x));
 }
 
-// Sums of up to kMaxGroup rows, those in `which`, block by block of columns.
+// Sums of up to kBatch rows, those in `which`, block by block of columns.
 template <class T, class G>
 HWY_INLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
                               GradRow* grads) {
-  Tree<GradSums> tree[kMaxGroup];
+  Tree<GradSums> tree[kBatch];
   for (int64_t begin = 0; begin < task.d; begin += kColumns) {
     const int64_t end = HWY_MIN(begin + kColumns, task.d);
     const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
@@ -226,32 +230,24 @@ struct Totals {
   }
 };
 
-// Reads all of the sixteen features before it writes any: dx may be dy or x.
 template <class Gradient, class T, class G, class O>
-HWY_INLINE void gradient_lanes(const Gradient& gradient, const T* x_p, const G* dy_p, const Compute<T>* gamma_p, O* dx_p,
-                               const Totals& totals) {
-  const auto x = load(x_p);
-  const auto dy = load(dy_p);
-  if (totals.dgamma) gradient.add_dgamma(x, dy, totals.dgamma, totals.dgamma_error);
-  if (totals.dbeta) gradient.add_dbeta(dy, totals.dbeta, totals.dbeta_error);
-  if (dx_p) store(canonical(gradient.dx(x, dy, load(gamma_p))), dx_p);
-}
-
-template <class Gradient, class T, class G, class O>
-HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy, const Compute<T>* gamma, O* dx,
+HWY_INLINE void gradient_block(const Gradient& gradient, const T* x_p, const G* dy_p, const Compute<T>* gamma_p, O* dx_p,
                                const Totals& totals, size_t n) {
+  // Everything of sixteen features is read before any is written: dx may be dy or x.
+  const auto lanes = [&](size_t i, const auto& x, const auto& dy, const auto& gamma) HWY_ATTR {
+    const Totals here = totals.at(static_cast<int64_t>(i));
+    if (here.dgamma) gradient.add_dgamma(x, dy, here.dgamma, here.dgamma_error);
+    if (here.dbeta) gradient.add_dbeta(dy, here.dbeta, here.dbeta_error);
+    return canonical(gradient.dx(x, dy, gamma));
+  };
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    gradient_lanes(gradient, x + i, dy + i, gamma + i, dx ? dx + i : nullptr, totals.at(static_cast<int64_t>(i)));
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto dx = lanes(i, load(x_p + i), load(dy_p + i), load(gamma_p + i));
+    if (dx_p) store(dx, dx_p + i);
+  }
   if (i < n) {
-    using C = Compute<T>;
-    const Tail<T> x_rest(x + i, n - i, T{});
-    const Tail<G> dy_rest(dy + i, n - i, G{});
-    const Tail<C> gamma_rest(gamma + i, n - i, C{});
-    Tail<O> dx_rest;
-    gradient_lanes(gradient, x_rest.values, dy_rest.values, gamma_rest.values, dx ? dx_rest.values : nullptr,
-                   totals.at(static_cast<int64_t>(i)));
-    if (dx) dx_rest.copy_to(dx + i, n - i);
+    const auto dx = lanes(i, load_n(x_p + i, n - i), load_n(dy_p + i, n - i), load_n(gamma_p + i, n - i));
+    if (dx_p) store_n(dx, dx_p + i, n - i);
   }
 }
 
@@ -293,7 +289,7 @@ template <class T, class G, class O>
 void backward_rows(const BackwardTask& task) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
   const int64_t group = group_rows<T>(task.d);
-  GradRow grads[kMaxGroup];
+  GradRow grads[kBatch];
   for (int64_t first = 0; first < task.rows; first += group) {
     const int64_t rows = HWY_MIN(group, task.rows - first);
     group_sums<T, G>(task, gamma, first, rows, grads);

@@ -52,14 +52,8 @@ HWY_INLINE void finish_block(const Finish& finish, const T* x, O* y, const Compu
                              const Compute<T>* HWY_RESTRICT beta, size_t n) {
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store(canonical(finish(load(x + i), load(gamma + i), load(beta + i))), y + i);
-  if (i < n) {
-    using C = Compute<T>;
-    Tail<O> rest;
-    store(canonical(finish(load(Tail<T>(x + i, n - i, T{}).values), load(Tail<C>(gamma + i, n - i, C{}).values),
-                           load(Tail<C>(beta + i, n - i, C{}).values))),
-          rest.values);
-    rest.copy_to(y + i, n - i);
-  }
+  if (i < n)
+    store_n(canonical(finish(load_n(x + i, n - i), load_n(gamma + i, n - i), load_n(beta + i, n - i))), y + i, n - i);
 }
 
 template <class T, class O>
@@ -92,21 +86,56 @@ HWY_INLINE void store_statistics(const ForwardTask& task, int64_t r, const Row& 
 
 // ---------------------------------------------------------------- rows
 // A few rows at a time: their statistics, then block by block of columns their elements, so that a block of gamma and
-// beta is converted and brought into the cache once for all of them. The rows stay in the L1 cache meanwhile.
-constexpr int64_t kMaxGroup = 8;
+// beta is converted and brought into the cache once for all of them. The rows stay in the cache meanwhile.
+constexpr int64_t kGroupBytes = int64_t{1} << 16;
 template <class T>
 HWY_INLINE int64_t group_rows(int64_t d) {
-  const int64_t fit = (int64_t{1} << 14) / (d * static_cast<int64_t>(sizeof(T)));
-  return HWY_MIN(kMaxGroup, HWY_MAX(fit, int64_t{1}));
+  const int64_t fit = kGroupBytes / (d * static_cast<int64_t>(sizeof(T)));
+  return HWY_MIN(kBatch, HWY_MAX(fit, int64_t{1}));
 }
 
-template <class T, class O>
-void forward_rows(const ForwardTask& task) {
-  const int64_t d = task.d, group = group_rows<T>(d);
-  Parameter<T> gamma(task.gamma, d, Compute<T>{1});
-  Parameter<T> beta(task.beta, d, -Compute<T>{0});
-  decltype(row_statistics(static_cast<const T*>(nullptr), d, 0.0)) row[kMaxGroup];
+// Four plain rows share the loads of gamma and beta. With finite gamma and beta no NaN can arise.
+constexpr int64_t kTogether = 4;
+template <bool kFinite, class T, class O>
+HWY_INLINE void finish_plain_rows(const NarrowBatch& batch, size_t k, const T* x, int64_t x_stride, O* y, int64_t y_stride,
+                                  const float* HWY_RESTRICT gamma, const float* HWY_RESTRICT beta, size_t n) {
+  F32x16 hi[kTogether], r[kTogether], b[kTogether];
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kTogether; ++i) {
+    hi[i] = fill(batch.hi[k + i]);
+    r[i] = fill(batch.r[k + i]);
+    b[i] = fill(batch.b[k + i]);
+  }
+  const auto finish = [&](size_t i, const F32x16& v, const F32x16& g, const F32x16& be) HWY_ATTR {
+    const F32x16 out = fma(fma(v - hi[i], r[i], b[i]), g, be);
+    return kFinite ? out : canonical(out);
+  };
+  size_t c = 0;
+  for (; c + kLanes <= n; c += kLanes) {
+    const F32x16 g = load(gamma + c), be = load(beta + c);
+    TRUENORM_UNROLL
+    for (size_t i = 0; i < kTogether; ++i) {
+      const int64_t at = static_cast<int64_t>(i);
+      store(finish(i, load(x + at * x_stride + c), g, be), y + at * y_stride + c);
+    }
+  }
+  if (c < n) {
+    const F32x16 g = load_n(gamma + c, n - c), be = load_n(beta + c, n - c);
+    TRUENORM_UNROLL
+    for (size_t i = 0; i < kTogether; ++i) {
+      const int64_t at = static_cast<int64_t>(i);
+      store_n(finish(i, load_n(x + at * x_stride + c, n - c), g, be), y + at * y_stride + c, n - c);
+    }
+  }
+}
 
+// float64
+template <class T, class O>
+HWY_INLINE void forward_wide_rows(const ForwardTask& task) {
+  const int64_t d = task.d, group = group_rows<T>(d);
+  Parameter<T> gamma(task.gamma, d, 1.0);
+  Parameter<T> beta(task.beta, d, -0.0);
+  WideRow row[kBatch];
   for (int64_t first = 0; first < task.rows; first += group) {
     const int64_t rows = HWY_MIN(group, task.rows - first);
     const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
@@ -118,12 +147,68 @@ void forward_rows(const ForwardTask& task) {
     O* y = static_cast<O*>(task.y) + first * task.y_stride;
     for (int64_t begin = 0; begin < d; begin += kColumns) {
       const size_t n = static_cast<size_t>(HWY_MIN(kColumns, d - begin));
-      const auto* gamma_block = gamma.block(begin, n);
-      const auto* beta_block = beta.block(begin, n);
+      const T* gamma_block = gamma.block(begin, n);
+      const T* beta_block = beta.block(begin, n);
       for (int64_t r = 0; r < rows; ++r)
         finish_row(row[r], x + r * task.x_stride + begin, y + r * task.y_stride + begin, gamma_block, beta_block, n);
     }
   }
+}
+
+// float32 and half types
+template <class T, class O>
+HWY_INLINE void forward_narrow_rows(const ForwardTask& task) {
+  const int64_t d = task.d, group = group_rows<T>(d);
+  Parameter<T> gamma(task.gamma, d, 1.0f);
+  Parameter<T> beta(task.beta, d, -0.0f);
+  const bool finite = task.rows >= kTogether && gamma.all_finite(d) && beta.all_finite(d);
+  const bool wants_statistics = task.mean || task.var || task.rstd || task.saved;
+  NarrowBatch batch;
+  NarrowRow exact[kBatch];
+  for (int64_t first = 0; first < task.rows; first += group) {
+    const int64_t rows = HWY_MIN(group, task.rows - first);
+    const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
+    batch_statistics(x, task.x_stride, static_cast<size_t>(rows), d, task.eps, batch);
+    const uint32_t all = (1u << rows) - 1;
+    if ((batch.plain & all) != all)
+      for (int64_t k = 0; k < rows; ++k)
+        if (!(batch.plain >> k & 1))
+          exact[k] = exact_row(x + k * task.x_stride, d, task.eps, batch.x0[k], is_finite(batch.square_sum[k]));
+    const auto row = [&](int64_t k) HWY_ATTR { return batch.plain >> k & 1 ? plain_row(batch, static_cast<size_t>(k)) : exact[k]; };
+    if (wants_statistics)
+      for (int64_t k = 0; k < rows; ++k) store_statistics(task, first + k, row(k));
+    if (task.y == nullptr) continue;
+    O* y = static_cast<O*>(task.y) + first * task.y_stride;
+    for (int64_t begin = 0; begin < d; begin += kColumns) {
+      const size_t n = static_cast<size_t>(HWY_MIN(kColumns, d - begin));
+      const float* gamma_block = gamma.block(begin, n);
+      const float* beta_block = beta.block(begin, n);
+      for (int64_t k = 0; k < rows;) {
+        const T* x_row = x + k * task.x_stride + begin;
+        O* y_row = y + k * task.y_stride + begin;
+        constexpr uint32_t kPlain = (1u << kTogether) - 1;
+        if (k + kTogether <= rows && (batch.plain >> k & kPlain) == kPlain) {
+          const size_t at = static_cast<size_t>(k);
+          if (finite)
+            finish_plain_rows<true>(batch, at, x_row, task.x_stride, y_row, task.y_stride, gamma_block, beta_block, n);
+          else
+            finish_plain_rows<false>(batch, at, x_row, task.x_stride, y_row, task.y_stride, gamma_block, beta_block, n);
+          k += kTogether;
+        } else {
+          finish_row(row(k), x_row, y_row, gamma_block, beta_block, n);
+          ++k;
+        }
+      }
+    }
+  }
+}
+
+template <class T, class O>
+void forward_rows(const ForwardTask& task) {
+  if constexpr (sizeof(T) == 8)
+    forward_wide_rows<T, O>(task);
+  else
+    forward_narrow_rows<T, O>(task);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -26,8 +26,15 @@
 #else
 #define TRUENORM_LIST_SSSE3
 #endif
+#if HWY_TARGETS & HWY_SSE2
+#define TRUENORM_LIST_SSE2 &N_SSE2::kTable,
+#else
+#define TRUENORM_LIST_SSE2
+#endif
 #if HWY_TARGETS & HWY_NEON
 #define TRUENORM_LIST_NEON &N_NEON::kTable,
+#elif HWY_TARGETS & HWY_NEON_WITHOUT_AES
+#define TRUENORM_LIST_NEON &N_NEON_WITHOUT_AES::kTable,
 #else
 #define TRUENORM_LIST_NEON
 #endif
@@ -46,5 +53,5 @@
   namespace truenorm {                                                                                      \
   constinit const TypeKernels* const NAME[] = {                                                             \
       TRUENORM_LIST_AVX3_DL TRUENORM_LIST_AVX3 TRUENORM_LIST_AVX2 TRUENORM_LIST_SSE4 TRUENORM_LIST_SSSE3     \
-          TRUENORM_LIST_NEON TRUENORM_LIST_EMU128 TRUENORM_LIST_SCALAR nullptr};                            \
+          TRUENORM_LIST_SSE2 TRUENORM_LIST_NEON TRUENORM_LIST_EMU128 TRUENORM_LIST_SCALAR nullptr};         \
   }

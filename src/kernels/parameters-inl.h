@@ -38,9 +38,25 @@ class Parameter {
       const T* from = static_cast<const T*>(data_) + begin;
       size_t i = 0;
       for (; i + kLanes <= n; i += kLanes) store(load(from + i), buffer_ + i);
-      if (i < n) store(load(Tail<T>(from + i, n - i, T{}).values), buffer_ + i);
+      if (i < n) store(load_n(from + i, n - i), buffer_ + i);
     }
     return buffer_;
+  }
+
+  // No NaN and no infinity among the d elements: 0 times any of them is 0.
+  HWY_INLINE bool all_finite(int64_t d) {
+    if (data_ == nullptr) return true;
+    bool finite = true;
+    for (int64_t begin = 0; begin < d; begin += kColumns) {
+      const size_t n = static_cast<size_t>(HWY_MIN(kColumns, d - begin));
+      const C* p = block(begin, n);
+      auto sum = fill(C{0});
+      size_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) sum = sum + load(p + i) * fill(C{0});
+      if (i < n) sum = sum + load_n(p + i, n - i) * fill(C{0});
+      finite = finite && is_zero(sum);
+    }
+    return finite;
   }
 
  private:

@@ -47,23 +47,26 @@ class Tree {
   int height_ = 0;
 };
 
-// Sums of x and x*x of one segment, in float64, where both x and x*x are exact.
+// Sums of x and x*x of one segment in sixteen lanes of float64, where both x and x*x are exact.
+struct LaneSums {
+  F64x16 s, q;
+  HWY_INLINE void add(const F64x16& v) {
+    s = s + v;
+    q = add_exact_product(v, v, q);
+  }
+};
+template <class T>
+HWY_INLINE LaneSums segment_lane_sums(const T* HWY_RESTRICT x, size_t n) {
+  LaneSums sums{fill(0.0), fill(0.0)};
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) sums.add(load_f64(x + i));
+  if (i < n) sums.add(load_f64_n(x + i, n - i));  // zeros add nothing: a sum that began at +0 is never -0
+  return sums;
+}
 template <class T>
 HWY_INLINE Sums segment_raw_sums(const T* HWY_RESTRICT x, size_t n) {
-  F64x16 s = fill(0.0), q = fill(0.0);
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const F64x16 v = load_f64(x + i);
-    s = s + v;
-    q = add_exact_product(v, v, q);
-  }
-  if (i < n) {
-    const Tail<T> rest(x + i, n - i, T{});  // zeros add nothing: a sum that began at +0 is never -0
-    const F64x16 v = load_f64(rest.values);
-    s = s + v;
-    q = add_exact_product(v, v, q);
-  }
-  return {fold(s), fold(q)};
+  const LaneSums sums = segment_lane_sums(x, n);
+  return {fold(sums.s), fold(sums.q)};
 }
 
 // Moments of one segment, shifted by its own first element: safe for any mean.
@@ -78,7 +81,7 @@ HWY_INLINE Moments segment_moments(const T* HWY_RESTRICT x, size_t n, double x0)
     s = s + a;
     q = q + a * a;
   }
-  if (i < n) {
+  if (i < n) {  // filled with the shift
     const Tail<T> rest(x + i, n - i, x[0]);
     const F64x16 a = load_f64(rest.values) - shift;
     s = s + a;
@@ -107,9 +110,9 @@ HWY_INLINE Sums segment_centred_sums(const double* HWY_RESTRICT x, size_t n, con
     q = q + c * c;
   }
   if (i < n) {  // here the filling must be 0 after centring
-    Tail<double> rest(x + i, n - i, 0.0);
-    store(centred<kScaled>(load(rest.values), row), rest.values);
-    const F64x16 c = load(Tail<double>(rest.values, n - i, 0.0).values);
+    HWY_ALIGN double rest[kLanes];
+    store(centred<kScaled>(load_n(x + i, n - i), row), rest);
+    const F64x16 c = load_n(rest, n - i);
     s = s + c;
     q = q + c * c;
   }
@@ -120,7 +123,7 @@ HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double
   F64x16 s = fill(0.0);
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) s = s + load(x + i) * scale;
-  if (i < n) s = s + load(Tail<double>(x + i, n - i, 0.0).values) * scale;
+  if (i < n) s = s + load_n(x + i, n - i) * scale;
   return {fold(s), 0.0};
 }
 
@@ -162,27 +165,69 @@ HWY_INLINE double first_element(const T* x) {
   return hn::GetLane(load_f64(Tail<T>(x, 1, T{}).values).v[0]);
 }
 
-// ---------------------------------------------------------------- from sums to the scalars of a float32 or half row
-HWY_INLINE void plain_scalars(NarrowRow& row) {
-  row.kind = RowKind::Plain;
-  row.hi = static_cast<float>(row.mean);
-  row.r = static_cast<float>(row.rstd);
-  // (mean - hi) is exact. Its product with r is below 2^-22 for plain rows, so that rounding it costs under 2^-46.
-  row.b = static_cast<float>(-((row.mean - static_cast<double>(row.hi)) * static_cast<double>(row.r)));
+// ---------------------------------------------------------------- from sums to the scalars of float32 or half rows
+// x_hat = fma(x - hi, r, b). (mean - hi) is exact. Its product with r is below 2^-22 for plain rows, so that rounding it
+// costs under 2^-46.
+HWY_INLINE void plain_scalars(VF64 mean, VF64 rstd, float* hi_out, float* r_out, float* b_out) {
+  const hn::Rebind<float, F64> f32;
+  const auto hi = hn::DemoteTo(f32, mean);
+  const auto r = hn::DemoteTo(f32, rstd);
+  const VF64 lo = hn::Sub(mean, hn::PromoteTo(F64(), hi));
+  hn::StoreU(hi, f32, hi_out);
+  hn::StoreU(r, f32, r_out);
+  hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(lo, hn::PromoteTo(F64(), r)))), f32, b_out);
 }
 
-// True when the plain sums were enough: |mean| below 3.9 standard deviations, and nothing near float32's limits.
+// Rows are plain when the plain sums were enough: |mean| below 3.9 standard deviations, nothing near float32's limits.
+HWY_INLINE void scalars_from_sums(int64_t d, double eps, size_t rows, NarrowBatch& batch) {
+  const F64 f64;
+  const VF64 n = hn::Set(f64, static_cast<double>(d));
+  batch.plain = 0;
+  for (size_t k = 0; k < rows; k += kF64Lanes) {
+    const VF64 s = hn::Load(f64, batch.sum + k), q = hn::Load(f64, batch.square_sum + k);
+    const VF64 mean = hn::Div(s, n);
+    const VF64 M2 = hn::Sub(q, hn::Mul(s, mean));
+    const VF64 var = hn::Div(M2, n);
+    const VF64 spread = hn::Add(var, hn::Set(f64, eps));
+    const VF64 rstd = hn::Div(hn::Set(f64, 1.0), hn::Sqrt(spread));
+    hn::Store(mean, f64, batch.mean + k);
+    hn::Store(var, f64, batch.var + k);
+    hn::Store(rstd, f64, batch.rstd + k);
+    hn::Store(hn::Sub(mean, hn::Load(f64, batch.x0 + k)), f64, batch.m + k);
+    plain_scalars(mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
+    const auto plain = hn::And(hn::Le(q, hn::Mul(hn::Set(f64, 16.0), M2)),
+                               hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100))));
+    uint8_t bits[8] = {};
+    hn::StoreMaskBits(f64, plain, bits);
+    batch.plain |= (bits[0] & ((1u << kF64Lanes) - 1)) << k;
+  }
+}
+
+HWY_INLINE NarrowRow plain_row(const NarrowBatch& batch, size_t k) {
+  NarrowRow row;
+  row.x0 = batch.x0[k];
+  row.m = batch.m[k];
+  row.rstd = batch.rstd[k];
+  row.mean = batch.mean[k];
+  row.var = batch.var[k];
+  row.hi = batch.hi[k];
+  row.r = batch.r[k];
+  row.b = batch.b[k];
+  row.kind = RowKind::Plain;
+  return row;
+}
+
+// False when the row needs moments.
 HWY_INLINE bool narrow_row_from_sums(const Sums& raw, double x0, int64_t d, double eps, NarrowRow& row) {
-  const double n = static_cast<double>(d);
-  row.x0 = x0;
-  row.mean = raw.a / n;
-  const double M2 = raw.b - raw.a * row.mean;
-  row.var = M2 / n;
-  row.rstd = 1.0 / sqrt(row.var + eps);
-  row.m = row.mean - x0;
-  if (!(raw.b <= 16.0 * M2 && row.var >= 0x1p-100 && row.var + eps <= 0x1p100)) return false;
-  plain_scalars(row);
-  return true;
+  NarrowBatch batch;
+  for (size_t k = 0; k < kF64Lanes; ++k) {  // the other lanes compute the same
+    batch.sum[k] = raw.a;
+    batch.square_sum[k] = raw.b;
+    batch.x0[k] = x0;
+  }
+  scalars_from_sums(d, eps, 1, batch);
+  row = plain_row(batch, 0);
+  return batch.plain & 1;
 }
 HWY_INLINE bool is_finite(double v) { return v - v == 0; }
 HWY_INLINE void narrow_row_from_moments(const Moments& total, bool finite, double x0, int64_t d, double eps, NarrowRow& row) {
@@ -195,16 +240,48 @@ HWY_INLINE void narrow_row_from_moments(const Moments& total, bool finite, doubl
   if (!finite) row.m = row.mean = row.var = row.rstd = static_cast<double>(NAN);
 }
 
+// The row again, by moments.
+template <class T>
+HWY_INLINE NarrowRow exact_row(const T* HWY_RESTRICT x, int64_t d, double eps, double x0, bool finite) {
+  NarrowRow row;
+  narrow_row_from_moments(finite ? moments(x, d, x0) : Moments{}, finite, x0, d, eps, row);
+  return row;
+}
+
 template <class T>
 HWY_INLINE NarrowRow row_statistics(const T* HWY_RESTRICT x, int64_t d, double eps) {
   NarrowRow row;
   const double x0 = first_element(x);
   const Sums raw = raw_sums(x, d);
-  if (!narrow_row_from_sums(raw, x0, d, eps, row)) {
-    const bool finite = is_finite(raw.b);
-    narrow_row_from_moments(finite ? moments(x, d, x0) : Moments{}, finite, x0, d, eps, row);
+  if (narrow_row_from_sums(raw, x0, d, eps, row)) return row;
+  return exact_row(x, d, eps, x0, is_finite(raw.b));
+}
+
+// Up to kBatch rows at once: whole vectors of short rows fold together, and the scalars of all are made side by side.
+template <class T>
+HWY_INLINE void batch_statistics(const T* HWY_RESTRICT x, int64_t stride, size_t rows, int64_t d, double eps, NarrowBatch& batch) {
+  size_t k = 0;
+  if (d <= kNarrowSegment) {
+    for (; k + kF64Lanes <= rows; k += kF64Lanes) {
+      VF64 s[kF64Lanes], q[kF64Lanes];
+      TRUENORM_UNROLL
+      for (size_t i = 0; i < kF64Lanes; ++i) {
+        const LaneSums sums = segment_lane_sums(x + static_cast<int64_t>(k + i) * stride, static_cast<size_t>(d));
+        s[i] = fold_vectors(sums.s);
+        q[i] = fold_vectors(sums.q);
+      }
+      hn::Store(fold_rows(s), F64(), batch.sum + k);
+      hn::Store(fold_rows(q), F64(), batch.square_sum + k);
+    }
   }
-  return row;
+  for (; k < rows; ++k) {
+    const Sums raw = raw_sums(x + static_cast<int64_t>(k) * stride, d);
+    batch.sum[k] = raw.a;
+    batch.square_sum[k] = raw.b;
+  }
+  for (k = 0; k < rows; ++k) batch.x0[k] = first_element(x + static_cast<int64_t>(k) * stride);
+  for (; k % kF64Lanes != 0; ++k) batch.sum[k] = batch.square_sum[k] = batch.x0[k] = 0.0;
+  scalars_from_sums(d, eps, rows, batch);
 }
 
 // ---------------------------------------------------------------- the same for float64 rows
@@ -278,7 +355,12 @@ HWY_INLINE NarrowRow from_saved(const NarrowSaved& saved, double x0) {
   row.mean = row.x0 + row.m;
   row.rstd = saved.rstd;
   if (saved.rstd > 0) {
-    plain_scalars(row);
+    HWY_ALIGN float scalars[3][kF64Lanes];
+    plain_scalars(hn::Set(F64(), row.mean), hn::Set(F64(), row.rstd), scalars[0], scalars[1], scalars[2]);
+    row.hi = scalars[0][0];
+    row.r = scalars[1][0];
+    row.b = scalars[2][0];
+    row.kind = RowKind::Plain;
   } else {
     row.kind = RowKind::Exact;
     row.rstd = -saved.rstd;

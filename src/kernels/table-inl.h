@@ -29,12 +29,14 @@ constexpr const char* kName =
     "sse4";
 #elif HWY_TARGET == HWY_SSSE3
     "ssse3";
-#elif HWY_TARGET == HWY_NEON
+#elif HWY_TARGET == HWY_SSE2
+    "sse2";
+#elif HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_NEON_WITHOUT_AES
     "neon";
 #elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
     "scalar";
 #else
-#error "Name this target here and give its CPU test in dispatch.cpp"
+#error "Name this target here and in list_targets.h, and give its CPU test in dispatch.cpp"
 #endif
 
 template <class T, class C = Compute<T>, class L = LongRowOf<T>>

@@ -1,13 +1,27 @@
 // Which instruction sets are built. Included before Highway by every file that is compiled once per target.
 #pragma once
 
-// Levels that Highway leaves out unless asked for.
-#define HWY_WANT_SSSE3 1
-#define HWY_WANT_SSE4 1
+// Every level down to the portable one, so that the library runs, and can be forced to run, on any machine.
+#define HWY_COMPILE_ALL_ATTAINABLE 1
 #define HWY_WANT_AVX3_DL 1
 
-// Vectors whose length is unknown at compile time cannot be held in arrays: SVE machines run the NEON kernels, RISC-V
-// the portable ones.
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+// TRUENORM_WITHOUT leaves levels out, for quicker builds: -DTRUENORM_WITHOUT="HWY_SSSE3|HWY_SSE4".
+#ifndef TRUENORM_WITHOUT
+#define TRUENORM_WITHOUT 0
+#endif
+
+// No others than these. Vectors whose length is unknown at compile time cannot be held in arrays: SVE machines run the
+// NEON kernels, RISC-V the portable ones. What newer Highways have above AVX3_DL adds no instruction of use here. Where
+// they split NEON by its AES instructions, the level without them is the one.
+#define HWY_DISABLED_TARGETS                                                                                  \
+  (~(HWY_AVX3_DL | HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HWY_SSSE3 | HWY_SSE2 |                                    \
+     (HWY_NEON_WITHOUT_AES ? HWY_NEON_WITHOUT_AES : HWY_NEON) | HWY_EMU128 | HWY_SCALAR) | (TRUENORM_WITHOUT))
+
+#include "hwy/detect_targets.h"
+// Levels that Highway 1.0.3 does not have.
+#ifndef HWY_SSE2
+#define HWY_SSE2 0
+#endif
+#ifndef HWY_NEON_WITHOUT_AES
+#define HWY_NEON_WITHOUT_AES 0
 #endif

@@ -45,6 +45,15 @@ struct NarrowRow {
   RowKind kind;
 };
 
+// The same of a few rows side by side, as vectors make it. Bit k of `plain`: row k is plain; others need moments.
+inline constexpr int64_t kBatch = 8;
+struct NarrowBatch {
+  alignas(64) double sum[kBatch], square_sum[kBatch], x0[kBatch];
+  alignas(64) double mean[kBatch], var[kBatch], rstd[kBatch], m[kBatch];
+  alignas(64) float hi[kBatch], r[kBatch], b[kBatch];
+  uint32_t plain;
+};
+
 // What the finish of a float64 row needs: x_hat = ((x*pre - hi)*post - lo) * r, pre = post = 1 when plain.
 struct WideRow {
   double x0, pre, hi, post, lo, r;
