@@ -195,7 +195,7 @@ TRUENORM_API truenorm_status truenorm_layer_norm_forward(const truenorm_shape* s
  *   dx       x's type, or float32 when x is float16 or bfloat16. May be dy or x itself (same pointer, type, strides).
  *   dgamma,  gamma's type, or float32 or float64 when that is wider; without gamma, x's type or wider. Any of the
  *   dbeta    three outputs may be absent; without all three nothing is done. Strides as gamma's: dimensions of stride 0
- *            are summed over; NULL sums over all rows. Both are added to what is there with TRUENORM_ACCUMULATE.
+ *            are summed over, the same ones in both; NULL sums over all rows. Both are added to what is there with TRUENORM_ACCUMULATE.
  *
  * Errors, with D = rstd*(|g| + mean|g| + |x_hat|*mean|g*x_hat|), h as in forward and
  * R = h*rstd*(mean|g|*(1 + X*|x_hat|) + mean|g*x_hat|*(X + |x_hat|)):
