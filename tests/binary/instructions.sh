@@ -19,8 +19,7 @@ test $# -gt 0 || { echo "no objects" >&2; exit 1; }
     i = $2
     needs = 0
     # VEX and EVEX code, masks, and the BMI and FMA families.
-    if (i ~ /^(v[a-z]|k(mov|and|or|not|xor|test|shift|unpck|add)|mulx|rorx|sarx|shlx|shrx|andn|bextr|blsi|blsr|blsmsk|bzhi|pdep|pext|lzcnt|tzcnt)/ &&
-        i !~ /^verr|^verw|^vm/) needs = 4
+    if (i ~ /^(v[a-z]|k(mov|and|or|not|xor|test|shift|unpck|add)|(mulx|rorx|sarx|shlx|shrx|andn|bextr|blsi|blsr|blsmsk|bzhi|pdep|pext|lzcnt|tzcnt)[lq]?$)/) needs = 4
     else if (i ~ /^(pmulld|pmuldq|pminu[wd]|pmins[bd]|pmaxu[wd]|pmaxs[bd]|pblend|blendv?p|round[ps]|ptest|pmovzx|pmovsx|packusdw|pcmpeqq|pcmpgtq|pcmpistr|pcmpestr|pinsr[bdq]|pextr[bdq]|extractps|insertps|dpp[sd]|mpsadbw|phminpos|movntdqa|aes|pclmul|crc32)/) needs = 3
     else if (i ~ /^(pshufb|palignr|pabs|psign|phadd|phsub|pmulhrsw|pmaddubsw|haddp|hsubp|addsub|lddqu|movddup|movs[hl]dup)/) needs = 2
     if (needs > level) {
