@@ -14,6 +14,9 @@ else()
   # FETCHCONTENT_SOURCE_DIR_HIGHWAY replaces the download by a local tree, as for every project that FetchContent gets.
   message(STATUS "truenorm: fetching Highway (TRUENORM_HIGHWAY_SOURCE names a local tree instead)")
   include(FetchContent)
+  if(POLICY CMP0135)
+    cmake_policy(SET CMP0135 NEW)  # unpacked files are as old as the unpacking
+  endif()
   FetchContent_Declare(highway
     URL https://github.com/google/highway/archive/refs/tags/1.0.3.tar.gz
     URL_HASH SHA256=566fc77315878473d9a6bd815f7de78c73734acdcb745c3dde8579560ac5440e
