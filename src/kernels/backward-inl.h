@@ -230,24 +230,27 @@ struct Totals {
   }
 };
 
+// What sixteen features of a row add to the totals; returns their dx.
+template <class Gradient, class V>
+HWY_INLINE V gradient_lanes(const Gradient& gradient, const V& x, const V& dy, const V& gamma, const Totals& totals) {
+  if (totals.dgamma) gradient.add_dgamma(x, dy, totals.dgamma, totals.dgamma_error);
+  if (totals.dbeta) gradient.add_dbeta(dy, totals.dbeta, totals.dbeta_error);
+  return canonical(gradient.dx(x, dy, gamma));
+}
+
+// Everything of sixteen features is read before any is written: dx may be dy or x.
 template <class Gradient, class T, class G, class O>
-HWY_INLINE void gradient_block(const Gradient& gradient, const T* x_p, const G* dy_p, const Compute<T>* gamma_p, O* dx_p,
+HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy, const Compute<T>* gamma, O* dx,
                                const Totals& totals, size_t n) {
-  // Everything of sixteen features is read before any is written: dx may be dy or x.
-  const auto lanes = [&](size_t i, const auto& x, const auto& dy, const auto& gamma) HWY_ATTR {
-    const Totals here = totals.at(static_cast<int64_t>(i));
-    if (here.dgamma) gradient.add_dgamma(x, dy, here.dgamma, here.dgamma_error);
-    if (here.dbeta) gradient.add_dbeta(dy, here.dbeta, here.dbeta_error);
-    return canonical(gradient.dx(x, dy, gamma));
-  };
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    const auto dx = lanes(i, load(x_p + i), load(dy_p + i), load(gamma_p + i));
-    if (dx_p) store(dx, dx_p + i);
+    const auto out = gradient_lanes(gradient, load(x + i), load(dy + i), load(gamma + i), totals.at(static_cast<int64_t>(i)));
+    if (dx) store(out, dx + i);
   }
   if (i < n) {
-    const auto dx = lanes(i, load_n(x_p + i, n - i), load_n(dy_p + i, n - i), load_n(gamma_p + i, n - i));
-    if (dx_p) store_n(dx, dx_p + i, n - i);
+    const auto out = gradient_lanes(gradient, load_n(x + i, n - i), load_n(dy + i, n - i), load_n(gamma + i, n - i),
+                                    totals.at(static_cast<int64_t>(i)));
+    if (dx) store_n(out, dx + i, n - i);
   }
 }
 

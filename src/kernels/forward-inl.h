@@ -21,6 +21,7 @@ namespace HWY_NAMESPACE {
 struct PlainFinish {  // float32: two roundings in x_hat, one in y
   F32x16 hi, r, b;
   HWY_INLINE explicit PlainFinish(const NarrowRow& row) : hi(fill(row.hi)), r(fill(row.r)), b(fill(row.b)) {}
+  HWY_INLINE PlainFinish(const NarrowBatch& batch, size_t k) : hi(fill(batch.hi[k])), r(fill(batch.r[k])), b(fill(batch.b[k])) {}
   HWY_INLINE F32x16 x_hat(const F32x16& x) const { return fma(x - hi, r, b); }
   HWY_INLINE F32x16 operator()(const F32x16& x, const F32x16& gamma, const F32x16& beta) const {
     return fma(x_hat(x), gamma, beta);
@@ -95,37 +96,32 @@ HWY_INLINE int64_t group_rows(int64_t d) {
 }
 
 // Four plain rows share the loads of gamma and beta. With finite gamma and beta no NaN can arise.
-constexpr int64_t kTogether = 4;
+constexpr size_t kTogether = 4;
+template <bool kFinite>
+HWY_INLINE F32x16 finished(const PlainFinish& finish, const F32x16& x, const F32x16& gamma, const F32x16& beta) {
+  const F32x16 y = finish(x, gamma, beta);
+  if constexpr (kFinite) return y;
+  return canonical(y);
+}
 template <bool kFinite, class T, class O>
 HWY_INLINE void finish_plain_rows(const NarrowBatch& batch, size_t k, const T* x, int64_t x_stride, O* y, int64_t y_stride,
                                   const float* HWY_RESTRICT gamma, const float* HWY_RESTRICT beta, size_t n) {
-  F32x16 hi[kTogether], r[kTogether], b[kTogether];
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kTogether; ++i) {
-    hi[i] = fill(batch.hi[k + i]);
-    r[i] = fill(batch.r[k + i]);
-    b[i] = fill(batch.b[k + i]);
-  }
-  const auto finish = [&](size_t i, const F32x16& v, const F32x16& g, const F32x16& be) HWY_ATTR {
-    const F32x16 out = fma(fma(v - hi[i], r[i], b[i]), g, be);
-    return kFinite ? out : canonical(out);
-  };
+  const PlainFinish finish[kTogether] = {PlainFinish(batch, k), PlainFinish(batch, k + 1), PlainFinish(batch, k + 2),
+                                         PlainFinish(batch, k + 3)};
   size_t c = 0;
   for (; c + kLanes <= n; c += kLanes) {
-    const F32x16 g = load(gamma + c), be = load(beta + c);
+    const F32x16 g = load(gamma + c), b = load(beta + c);
     TRUENORM_UNROLL
-    for (size_t i = 0; i < kTogether; ++i) {
-      const int64_t at = static_cast<int64_t>(i);
-      store(finish(i, load(x + at * x_stride + c), g, be), y + at * y_stride + c);
-    }
+    for (size_t i = 0; i < kTogether; ++i)
+      store(finished<kFinite>(finish[i], load(x + static_cast<int64_t>(i) * x_stride + c), g, b),
+            y + static_cast<int64_t>(i) * y_stride + c);
   }
   if (c < n) {
-    const F32x16 g = load_n(gamma + c, n - c), be = load_n(beta + c, n - c);
+    const F32x16 g = load_n(gamma + c, n - c), b = load_n(beta + c, n - c);
     TRUENORM_UNROLL
-    for (size_t i = 0; i < kTogether; ++i) {
-      const int64_t at = static_cast<int64_t>(i);
-      store_n(finish(i, load_n(x + at * x_stride + c, n - c), g, be), y + at * y_stride + c, n - c);
-    }
+    for (size_t i = 0; i < kTogether; ++i)
+      store_n(finished<kFinite>(finish[i], load_n(x + static_cast<int64_t>(i) * x_stride + c, n - c), g, b),
+              y + static_cast<int64_t>(i) * y_stride + c, n - c);
   }
 }
 
@@ -161,22 +157,21 @@ HWY_INLINE void forward_narrow_rows(const ForwardTask& task) {
   const int64_t d = task.d, group = group_rows<T>(d);
   Parameter<T> gamma(task.gamma, d, 1.0f);
   Parameter<T> beta(task.beta, d, -0.0f);
-  const bool finite = task.rows >= kTogether && gamma.all_finite(d) && beta.all_finite(d);
+  const bool finite = task.rows >= static_cast<int64_t>(kTogether) && gamma.all_finite(d) && beta.all_finite(d);
   const bool wants_statistics = task.mean || task.var || task.rstd || task.saved;
   NarrowBatch batch;
-  NarrowRow exact[kBatch];
+  NarrowRow row[kBatch];  // set where it is needed
   for (int64_t first = 0; first < task.rows; first += group) {
     const int64_t rows = HWY_MIN(group, task.rows - first);
     const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
     batch_statistics(x, task.x_stride, static_cast<size_t>(rows), d, task.eps, batch);
     const uint32_t all = (1u << rows) - 1;
-    if ((batch.plain & all) != all)
+    if (wants_statistics || rows % static_cast<int64_t>(kTogether) != 0 || (batch.plain & all) != all)
       for (int64_t k = 0; k < rows; ++k)
-        if (!(batch.plain >> k & 1))
-          exact[k] = exact_row(x + k * task.x_stride, d, task.eps, batch.x0[k], is_finite(batch.square_sum[k]));
-    const auto row = [&](int64_t k) HWY_ATTR { return batch.plain >> k & 1 ? plain_row(batch, static_cast<size_t>(k)) : exact[k]; };
+        row[k] = batch.plain >> k & 1 ? plain_row(batch, static_cast<size_t>(k))
+                                      : exact_row(x + k * task.x_stride, d, task.eps, batch.x0[k], is_finite(batch.square_sum[k]));
     if (wants_statistics)
-      for (int64_t k = 0; k < rows; ++k) store_statistics(task, first + k, row(k));
+      for (int64_t k = 0; k < rows; ++k) store_statistics(task, first + k, row[k]);
     if (task.y == nullptr) continue;
     O* y = static_cast<O*>(task.y) + first * task.y_stride;
     for (int64_t begin = 0; begin < d; begin += kColumns) {
@@ -187,15 +182,15 @@ HWY_INLINE void forward_narrow_rows(const ForwardTask& task) {
         const T* x_row = x + k * task.x_stride + begin;
         O* y_row = y + k * task.y_stride + begin;
         constexpr uint32_t kPlain = (1u << kTogether) - 1;
-        if (k + kTogether <= rows && (batch.plain >> k & kPlain) == kPlain) {
+        if (k + static_cast<int64_t>(kTogether) <= rows && (batch.plain >> k & kPlain) == kPlain) {
           const size_t at = static_cast<size_t>(k);
           if (finite)
             finish_plain_rows<true>(batch, at, x_row, task.x_stride, y_row, task.y_stride, gamma_block, beta_block, n);
           else
             finish_plain_rows<false>(batch, at, x_row, task.x_stride, y_row, task.y_stride, gamma_block, beta_block, n);
-          k += kTogether;
+          k += static_cast<int64_t>(kTogether);
         } else {
-          finish_row(row(k), x_row, y_row, gamma_block, beta_block, n);
+          finish_row(row[k], x_row, y_row, gamma_block, beta_block, n);
           ++k;
         }
       }
