@@ -23,9 +23,8 @@ namespace HWY_NAMESPACE {
 
 struct PlainGradient {
   PlainFinish finish;
-  F32x16 A, K, r;
-  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad)
-      : finish(grad.row), A(fill(grad.A32)), K(fill(-grad.K)), r(fill(grad.row.r)) {}
+  F32x16 A, K;
+  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), A(fill(grad.A32)), K(fill(-grad.K)) {}
   HWY_INLINE void sum(const F32x16& x, const F32x16& dy, const F32x16& gamma, F64x16& a, F64x16& b, F32x16& gmax) const {
     const F32x16 g = gamma * dy;
     const F64x16 g64 = widen(g);
@@ -34,7 +33,10 @@ struct PlainGradient {
     gmax = max_abs(gmax, g);
   }
   HWY_INLINE F32x16 dx(const F32x16& x, const F32x16& dy, const F32x16& gamma) const {
-    return fma(finish.x_hat(x), K, gamma * dy - A) * r;
+    return dx_from(finish.x_hat(x), dy, gamma);
+  }
+  HWY_INLINE F32x16 dx_from(const F32x16& x_hat, const F32x16& dy, const F32x16& gamma) const {
+    return fma(x_hat, K, gamma * dy - A) * finish.r;
   }
   HWY_INLINE void add_dgamma(const F32x16& x, const F32x16& dy, double* total, double*) const {
     store(add_exact_product(widen(dy), widen(finish.x_hat(x)), load(total)), total);
@@ -135,9 +137,7 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
 
 // From sums to scalars: false when the row must be summed again as an exact one, because float32 could not hold g well.
 HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad) {
-  const double n = static_cast<double>(d);
-  grad.A = total.sums.a / n;
-  grad.B = total.sums.b / n;
+  set_means(total.sums, static_cast<double>(d), grad);
   if (grad.row.kind == RowKind::Exact) return true;
   // Below 2^-60, products that float32 flushes could matter; above 2^60, what follows could overflow.
   const bool in_range = total.gmax == 0 || (total.gmax >= 0x1p-60f && total.gmax <= 0x1p60f);
@@ -266,6 +266,46 @@ HWY_INLINE void gradient_row(const WideGrad& grad, const double* x, const double
   gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
 }
 
+// Four plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
+// a row on its own: five vectors for one of dx.
+template <class T, class G, class O>
+HWY_INLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_stride, const G* dy, int64_t dy_stride,
+                                    const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride, double* HWY_RESTRICT dgamma,
+                                    double* HWY_RESTRICT dbeta, size_t n) {
+  const PlainGradient gradient[kTogether] = {PlainGradient(grads[0].narrow), PlainGradient(grads[1].narrow),
+                                             PlainGradient(grads[2].narrow), PlainGradient(grads[3].narrow)};
+  for (size_t c = 0; c < n; c += kLanes) {
+    const size_t left = n - c;
+    const bool whole = left >= kLanes;
+    const F32x16 g = whole ? load(gamma + c) : load_n(gamma + c, left);
+    F64x16 dgamma_total = load(dgamma + c), dbeta_total = load(dbeta + c);
+    TRUENORM_UNROLL
+    for (size_t i = 0; i < kTogether; ++i) {
+      const T* x_row = x + static_cast<int64_t>(i) * x_stride + c;
+      const G* dy_row = dy + static_cast<int64_t>(i) * dy_stride + c;
+      const F32x16 v = whole ? load(x_row) : load_n(x_row, left);
+      const F32x16 w = whole ? load(dy_row) : load_n(dy_row, left);
+      const F32x16 x_hat = gradient[i].finish.x_hat(v);
+      const F64x16 w64 = widen(w);
+      dgamma_total = add_exact_product(w64, widen(x_hat), dgamma_total);
+      dbeta_total = dbeta_total + w64;
+      if (dx) {
+        O* const dx_row = dx + static_cast<int64_t>(i) * dx_stride + c;
+        const F32x16 out = canonical(gradient[i].dx_from(x_hat, w, g));
+        if (whole) store(out, dx_row);
+        else store_n(out, dx_row, left);
+      }
+    }
+    store(dgamma_total, dgamma + c);
+    store(dbeta_total, dbeta + c);
+  }
+}
+HWY_INLINE bool four_plain(const GradRow* grads) {
+  for (size_t i = 0; i < kTogether; ++i)
+    if (grads[i].narrow.row.kind != RowKind::Plain) return false;
+  return true;
+}
+
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
 template <class T, class G, class O>
 HWY_INLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
@@ -274,10 +314,23 @@ HWY_INLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
     const Compute<T>* gamma_block = gamma.block(i, n);
-    for (int64_t r = first; r < first + rows; ++r)
-      gradient_row(GradOf<T>::get(grads[r - first]), static_cast<const T*>(task.x) + r * task.x_stride + i,
-                   static_cast<const G*>(task.dy) + r * task.dy_stride + i, gamma_block,
-                   task.dx ? static_cast<O*>(task.dx) + r * task.dx_stride + i : nullptr, totals.at(i - begin), n);
+    const Totals here = totals.at(i - begin);
+    for (int64_t r = first; r < first + rows;) {
+      const T* x = static_cast<const T*>(task.x) + r * task.x_stride + i;
+      const G* dy = static_cast<const G*>(task.dy) + r * task.dy_stride + i;
+      O* dx = task.dx ? static_cast<O*>(task.dx) + r * task.dx_stride + i : nullptr;
+      if constexpr (sizeof(T) < 8) {
+        constexpr int64_t kFour = static_cast<int64_t>(kTogether);
+        if (r + kFour <= first + rows && here.dgamma && here.dbeta && four_plain(grads + (r - first))) {
+          gradient_plain_rows(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
+                              here.dgamma, here.dbeta, n);
+          r += kFour;
+          continue;
+        }
+      }
+      gradient_row(GradOf<T>::get(grads[r - first]), x, dy, gamma_block, dx, here, n);
+      ++r;
+    }
   }
 }
 

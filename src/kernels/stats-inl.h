@@ -160,6 +160,8 @@ HWY_INLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, const Wide
   return tree.total();
 }
 
+HWY_INLINE double first_element(const float* x) { return static_cast<double>(*x); }
+HWY_INLINE double first_element(const double* x) { return *x; }
 template <class T>
 HWY_INLINE double first_element(const T* x) {
   return hn::GetLane(load_f64(Tail<T>(x, 1, T{}).values).v[0]);
