@@ -12,8 +12,7 @@ struct Gradients {
   Buffer dx, dgamma, dbeta;
 
   Gradients(const Operands& o, const BackwardChoice& choice, Placement placement)
-      : dx(choice.dx_type, o.rows * o.d, placement),
-        dgamma(choice.parameter_type, o.d, placement),
+      : dx(choice.dx_type, o.rows * o.d, placement), dgamma(choice.parameter_type, o.d, placement),
         dbeta(choice.parameter_type, o.d, placement) {
     for (Buffer* buffer : {&dx, &dgamma, &dbeta}) buffer->fill_pattern();
   }

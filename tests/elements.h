@@ -31,14 +31,10 @@ inline const Format& format_of(truenorm_dtype dtype) {
   static const Format float16{11, -14, 15, 2, 65504.0, 0x1p-14, 0x1p-24};
   static const Format bfloat16{8, -126, 127, 2, 0x1.fep127, 0x1p-126, 0x1p-133};
   switch (dtype) {
-    case TRUENORM_FLOAT32:
-      return float32;
-    case TRUENORM_FLOAT64:
-      return float64;
-    case TRUENORM_FLOAT16:
-      return float16;
-    default:
-      return bfloat16;
+    case TRUENORM_FLOAT32: return float32;
+    case TRUENORM_FLOAT64: return float64;
+    case TRUENORM_FLOAT16: return float16;
+    default: return bfloat16;
   }
 }
 
@@ -66,14 +62,10 @@ inline uint64_t bits_at(truenorm_dtype dtype, const void* data, int64_t i) {
 inline double load(truenorm_dtype dtype, const void* data, int64_t i) {
   const uint64_t bits = bits_at(dtype, data, i);
   switch (dtype) {
-    case TRUENORM_FLOAT64:
-      return std::bit_cast<double>(bits);
-    case TRUENORM_FLOAT32:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits));
-    case TRUENORM_BFLOAT16:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-    default:
-      break;
+    case TRUENORM_FLOAT64: return std::bit_cast<double>(bits);
+    case TRUENORM_FLOAT32: return std::bit_cast<float>(static_cast<uint32_t>(bits));
+    case TRUENORM_BFLOAT16: return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    default: break;
   }
   const int exponent = static_cast<int>(bits >> 10) & 31;
   const int fraction = static_cast<int>(bits) & 1023;
@@ -144,14 +136,10 @@ inline void store(truenorm_dtype dtype, void* data, int64_t i, double value) {
 // The one NaN that may be written: quiet, positive, no payload.
 inline uint64_t canonical_nan(truenorm_dtype dtype) {
   switch (dtype) {
-    case TRUENORM_FLOAT32:
-      return 0x7fc00000u;
-    case TRUENORM_FLOAT64:
-      return 0x7ff8000000000000u;
-    case TRUENORM_FLOAT16:
-      return 0x7e00u;
-    default:
-      return 0x7fc0u;
+    case TRUENORM_FLOAT32: return 0x7fc00000u;
+    case TRUENORM_FLOAT64: return 0x7ff8000000000000u;
+    case TRUENORM_FLOAT16: return 0x7e00u;
+    default: return 0x7fc0u;
   }
 }
 

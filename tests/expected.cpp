@@ -21,14 +21,10 @@ struct Tag {
 template <class F>
 void with_type(truenorm_dtype dtype, F f) {
   switch (dtype) {
-    case TRUENORM_FLOAT32:
-      return f(Tag<float>{});
-    case TRUENORM_FLOAT64:
-      return f(Tag<double>{});
-    case TRUENORM_FLOAT16:
-      return f(Tag<Float16>{});
-    default:
-      return f(Tag<BFloat16>{});
+    case TRUENORM_FLOAT32: return f(Tag<float>{});
+    case TRUENORM_FLOAT64: return f(Tag<double>{});
+    case TRUENORM_FLOAT16: return f(Tag<Float16>{});
+    default: return f(Tag<BFloat16>{});
   }
 }
 

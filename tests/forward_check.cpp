@@ -12,10 +12,8 @@ struct Outputs {
   Buffer y, mean, var, rstd, saved;
 
   Outputs(const Operands& o, Placement placement)
-      : y(o.types.y, o.rows * o.d, placement),
-        mean(TRUENORM_FLOAT64, o.rows, placement),
-        var(TRUENORM_FLOAT64, o.rows, placement),
-        rstd(TRUENORM_FLOAT64, o.rows, placement),
+      : y(o.types.y, o.rows * o.d, placement), mean(TRUENORM_FLOAT64, o.rows, placement),
+        var(TRUENORM_FLOAT64, o.rows, placement), rstd(TRUENORM_FLOAT64, o.rows, placement),
         saved(TRUENORM_FLOAT64, o.rows * (o.types.x == TRUENORM_FLOAT64 ? 3 : 2), placement) {
     for (Buffer* buffer : {&y, &mean, &var, &rstd, &saved}) buffer->fill_pattern();
   }

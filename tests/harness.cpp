@@ -137,10 +137,10 @@ void within_bound(const std::string& what, const std::string& types, double boun
 }
 #endif
 
-}  // namespace truenorm::test
-
-int main(int argc, char** argv) {
+int run_all(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  testing::AddGlobalTestEnvironment(new truenorm::test::AtTheEnd);  // GoogleTest deletes it
+  testing::AddGlobalTestEnvironment(new AtTheEnd);  // GoogleTest deletes it
   return RUN_ALL_TESTS();
 }
+
+}  // namespace truenorm::test

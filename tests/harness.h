@@ -27,6 +27,9 @@ const std::vector<std::string>& levels();
 void ran_on(const std::string& level);
 void needs_no_levels();
 
+// What main() of a test program does.
+int run_all(int argc, char** argv);
+
 // Options for one level; 1 thread.
 truenorm_options on_level(const std::string& level, int32_t num_threads = 1);
 

@@ -27,6 +27,10 @@ Finding Gradients::row(Elements x, Elements dy, Elements got_dx) {
   Real c(kWork), g(kWork), term(kWork);
   Real sum_g(kWork), sum_gc(kWork), sum_abs_g(kWork), sum_abs_gc(kWork);
   undefined_ |= row.no_backward;
+  // float64: x_hat and g may be subnormal. 2^-1074 (1 + rstd), for dgamma.
+  Real near_zero(kWork);
+  mpfr_add_ui(*near_zero, *row.rstd, 1, MPFR_RNDN);
+  mpfr_mul(*near_zero, *near_zero, *row.least, MPFR_RNDN);
   for (int64_t i = 0; i < d_; ++i) {
     const double slope = load(dy.dtype, dy.data, i);
     if (sums_) {
@@ -44,6 +48,7 @@ Finding Gradients::row(Elements x, Elements dy, Elements got_dx) {
       mpfr_abs(*term, *term, MPFR_RNDN);
       mpfr_add(*sums_->dgamma_magnitude[column], *sums_->dgamma_magnitude[column], *term, MPFR_RNDN);
       mpfr_mul_d(*term, *row.largest_x_hat, h, MPFR_RNDN);
+      if (row.wide()) mpfr_add(*term, *term, *near_zero, MPFR_RNDN);
       mpfr_mul_d(*term, *term, std::fabs(slope), MPFR_RNDN);
       mpfr_add(*sums_->h_term[column], *sums_->h_term[column], *term, MPFR_RNDN);
     }
@@ -71,6 +76,11 @@ Finding Gradients::row(Elements x, Elements dy, Elements got_dx) {
     mpfr_div_si(**sum, **sum, static_cast<long>(d_), MPFR_RNDN);
   for (Real* sum : {&sum_gc, &sum_abs_gc}) mpfr_mul(**sum, **sum, *row.rstd, MPFR_RNDN);
 
+  if (row.wide()) {  // float64 promises nothing for dx when the sums of magnitudes overflow
+    mpfr_max(*term, *sum_abs_g, *sum_abs_gc, MPFR_RNDN);
+    mpfr_mul_si(*term, *term, static_cast<long>(d_), MPFR_RNDN);
+    if (mpfr_cmp_d(*term, format_of(TRUENORM_FLOAT64).largest) >= 0) return worst;
+  }
   const Format format = counted_in(got_dx.dtype, x.dtype);
   const double n = test::is_half(got_dx.dtype) ? 0.51 : got_dx.dtype == TRUENORM_FLOAT64 ? 16 : 8;
   Comparison comparison;
@@ -99,6 +109,16 @@ Finding Gradients::row(Elements x, Elements dy, Elements got_dx) {
     mpfr_add(*extra, *extra, *term, MPFR_RNDN);
     mpfr_mul(*extra, *extra, *row.rstd, MPFR_RNDN);
     mpfr_mul_d(*extra, *extra, h, MPFR_RNDN);
+    if (row.wide()) {
+      // 2^-1073 rstd (1 + |x_hat|) (1 + (1 + rstd) mean|g|)
+      mpfr_mul(*term, *near_zero, *sum_abs_g, MPFR_RNDN);
+      mpfr_add(*term, *term, *row.least, MPFR_RNDN);
+      mpfr_mul_2ui(*term, *term, 1, MPFR_RNDN);
+      mpfr_mul(*term, *term, *row.rstd, MPFR_RNDN);
+      mpfr_add_ui(*x_hat, *x_hat, 1, MPFR_RNDN);
+      mpfr_mul(*term, *term, *x_hat, MPFR_RNDN);
+      mpfr_add(*extra, *extra, *term, MPFR_RNDN);
+    }
     const double value = load(got_dx.dtype, got_dx.data, i);
     Finding finding = comparison.measure(format, n, value, exact, w, extra, i);
     if (finding.ratio > worst.ratio) {
@@ -123,6 +143,8 @@ Finding columns(Elements got, Elements old, truenorm_dtype x, double n, const st
     const double before = old ? load(old.dtype, old.data, column) : 0;
     mpfr_add_d(*exact, *sums[i], before, MPFR_RNDN);
     mpfr_add_d(*w, *magnitudes[i], std::fabs(before), MPFR_RNDN);
+    // float64 rows promise nothing where the sum of magnitudes overflows.
+    if (x == TRUENORM_FLOAT64 && mpfr_cmp_d(*w, format.largest) >= 0) continue;
     const double value = load(got.dtype, got.data, column);
     Finding finding = comparison.measure(format, n, value, exact, w, h_terms ? (*h_terms)[i] : zero, column);
     if (finding.ratio > worst.ratio) {

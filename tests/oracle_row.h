@@ -86,7 +86,7 @@ struct RowState {
   Elements x;
   int64_t d;
   double eps;
-  Real mean, var, rstd{kWork}, largest_c{kWork}, largest_x_hat{kWork};
+  Real mean, var, rstd{kWork}, largest_c{kWork}, largest_x_hat{kWork}, least{kWork, 0x1p-1074};
   bool undefined = false;    // zero variance and eps = 0
   bool no_backward = false;  // also float64 rows whose sqrt(var + eps) lies below the normal numbers
 
@@ -128,6 +128,8 @@ struct RowState {
     mpfr_mul(*largest_x_hat, *largest_c, *rstd, MPFR_RNDN);
   }
 
+  bool wide() const { return x.dtype == TRUENORM_FLOAT64; }
+  // x_i - mean
   void c(int64_t i, Real& out) const { mpfr_d_sub(*out, load(x.dtype, x.data, i), *mean, MPFR_RNDN); }
 };
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads change no bit: 1 to 8 of them, the caller's own, several callers at once, after fork.
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// Threads change no bit: 1 to 8 of them, the caller's own, several callers at once.
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -13,66 +8,10 @@
 
 #include "harness.h"
 #include "operands.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define TRUENORM_TEST_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TRUENORM_TEST_TSAN 1
-#endif
-#endif
+#include "results.h"
 
 namespace truenorm::test {
 namespace {
-
-struct Results {
-  Buffer y, saved, dx, dgamma, dbeta;
-  std::vector<double> mean;
-
-  explicit Results(const Operands& o)
-      : y(o.types.y, o.rows * o.d, Placement::before_unmapped),
-        saved(TRUENORM_FLOAT64, o.rows * 3, Placement::misaligned),
-        dx(o.types.x, o.rows * o.d, Placement::before_unmapped),
-        dgamma(o.types.affine, o.d, Placement::before_unmapped),
-        dbeta(o.types.affine, o.d, Placement::before_unmapped),
-        mean(static_cast<size_t>(o.rows)) {}
-
-  truenorm_status run(const Operands& o, const truenorm_options& options) {
-    const truenorm_shape shape = shape_of({o.rows}, o.d);
-    const truenorm_input gamma = input(o.types.affine, o.gamma ? o.gamma.data() : nullptr);
-    const truenorm_input beta = input(o.types.affine, o.beta ? o.beta.data() : nullptr);
-    const truenorm_input x = input(o.types.x, o.x.data());
-    const truenorm_stats stats{mean.data(), nullptr, nullptr, saved.data()};
-    const truenorm_status status =
-        truenorm_layer_norm_forward(&shape, x, gamma, beta, output(o.types.y, y.data()), &stats, o.eps, &options);
-    if (status != TRUENORM_OK) return status;
-    return truenorm_layer_norm_backward(&shape, input(o.types.y, o.dy.data()), x, gamma, saved.data(), o.eps,
-                                        output(o.types.x, dx.data()), output(o.types.affine, dgamma.data()),
-                                        output(o.types.affine, dbeta.data()), &options);
-  }
-
-  testing::AssertionResult same(const Results& other, const Operands& o) const {
-    const auto compare = [&](const char* what, const Buffer& a, const Buffer& b, int64_t rows) {
-      return same_bits(a.dtype(), a.data(), b.data(), rows, rows == 0 ? 0 : a.count() / rows) << " in " << what;
-    };
-    auto result = compare("y", y, other.y, o.rows);
-    if (result) result = compare("dx", dx, other.dx, o.rows);
-    if (result) result = compare("dgamma", dgamma, other.dgamma, 1);
-    if (result) result = compare("dbeta", dbeta, other.dbeta, 1);
-    if (result && mean != other.mean) return testing::AssertionFailure() << "mean differs";
-    return result;
-  }
-};
-
-Operands sized(const Types& types, int64_t rows, int64_t d) {
-  Recipe recipe{types, d};
-  const auto kinds = every(row_kinds());
-  for (int64_t row = 0; row < rows; ++row) recipe.rows.push_back(kinds[static_cast<size_t>(row) % 14]);
-  recipe.gamma = &kind(gamma_kinds(), "near 1");
-  recipe.beta = &kind(beta_kinds(), "normal");
-  recipe.dy = &kind(slope_kinds(), "mean 1");
-  return make(recipe);
-}
 
 class Threads : public testing::TestWithParam<Types> {};
 std::string name_of(const testing::TestParamInfo<Types>& info) { return truenorm_dtype_name(info.param.x); }
@@ -97,6 +36,39 @@ TEST_P(Threads, OneToEightGiveTheSameBits) {
         Results many(o);
         ASSERT_TRUE(is_ok(many.run(o, on_level(level, threads))));
         ASSERT_TRUE(one.same(many, o)) << threads << " threads on " << level;
+      }
+    }
+  }
+}
+
+// y over x, dx over dy, dx over x: no thread may read what another has overwritten.
+TEST_P(Threads, InPlace) {
+  for (const auto& [rows, d] : kShapes) {
+    const Operands o = sized(GetParam(), rows, d);
+    SCOPED_TRACE(o.name);
+    Results one(o);
+    ASSERT_TRUE(is_ok(one.run(o, on_level(levels().front()))));
+    const truenorm_shape shape = shape_of({rows}, d);
+    const truenorm_input gamma = input(o.types.affine, o.gamma.data()), beta = input(o.types.affine, o.beta.data());
+    for (const int32_t threads : {1, 2, 5}) {
+      const truenorm_options options = on_level(levels().front(), threads);
+      Buffer both(o.types.x, rows * d, Placement::misaligned);
+      std::memcpy(both.data(), o.x.data(), o.x.size_bytes());
+      ASSERT_TRUE(is_ok(truenorm_layer_norm_forward(&shape, input(o.types.x, both.data()), gamma, beta,
+                                                    output(o.types.y, both.data()), nullptr, o.eps, &options)));
+      ASSERT_TRUE(same_bits(o.types.y, one.y.data(), both.data(), rows, d)) << "y over x, " << threads << " threads";
+      for (const bool over_dy : {true, false}) {
+        std::memcpy(both.data(), over_dy ? o.dy.data() : o.x.data(), o.x.size_bytes());
+        Buffer dgamma(o.types.affine, d, Placement::misaligned), dbeta(o.types.affine, d, Placement::misaligned);
+        ASSERT_TRUE(is_ok(truenorm_layer_norm_backward(
+            &shape, input(o.types.y, over_dy ? both.data() : o.dy.data()),
+            input(o.types.x, over_dy ? o.x.data() : both.data()), gamma, threads == 2 ? one.saved.data() : nullptr,
+            o.eps, output(o.types.x, both.data()), output(o.types.affine, dgamma.data()),
+            output(o.types.affine, dbeta.data()), &options)));
+        const std::string which = (over_dy ? "dx over dy, " : "dx over x, ") + std::to_string(threads) + " threads";
+        ASSERT_TRUE(same_bits(o.types.x, one.dx.data(), both.data(), rows, d)) << which;
+        ASSERT_TRUE(same_bits(o.types.affine, one.dgamma.data(), dgamma.data(), 1, d)) << which << ", dgamma";
+        ASSERT_TRUE(same_bits(o.types.affine, one.dbeta.data(), dbeta.data(), 1, d)) << which << ", dbeta";
       }
     }
   }
@@ -186,98 +158,6 @@ TEST_P(Threads, SeveralCallersAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(failures, 0) << first;
-}
-
-TEST(ThreadPool, DefaultNumber) {
-  const int32_t before = truenorm_get_num_threads();
-  EXPECT_GE(before, 1);
-  ASSERT_TRUE(is_ok(truenorm_set_num_threads(3)));
-  EXPECT_EQ(truenorm_get_num_threads(), 3);
-  std::thread([] { EXPECT_EQ(truenorm_get_num_threads(), 3) << "the default is the process's"; }).join();
-  ASSERT_TRUE(is_ok(truenorm_set_num_threads(0)));
-  EXPECT_EQ(truenorm_get_num_threads(), before);
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-TEST(ThreadPool, NothingSpinsAfterACall) {
-  const Operands o = sized(primary_types().front(), 2000, 768);
-  Results results(o);
-  ASSERT_TRUE(is_ok(results.run(o, on_level(levels().front(), 4))));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a short spin before sleeping is fair
-  const double before = cpu_seconds();
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_LT(cpu_seconds() - before, 0.03) << "seconds of CPU time used while nothing was called";
-}
-
-TEST(ThreadPool, ForkedChildrenWork) {
-#ifdef TRUENORM_TEST_TSAN
-  GTEST_SKIP() << "ThreadSanitizer allows no new threads after fork";
-#endif
-  const Operands o = sized(primary_types().front(), 1000, 768);
-  Results one(o);
-  ASSERT_TRUE(is_ok(one.run(o, on_level(levels().front(), 4))));  // the pool exists before the fork
-  for (int round = 0; round < 3; ++round) {
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      alarm(20);  // a child that waits for threads it does not have dies here
-      Results mine(o);
-      const bool right = mine.run(o, on_level(levels().front(), 4)) == TRUENORM_OK && one.same(mine, o);
-      _exit(right ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        << (WIFSIGNALED(status) ? "the child was killed by signal " + std::to_string(WTERMSIG(status))
-                                : "the child gave other bits");
-    Results again(o);  // and the parent still works
-    ASSERT_TRUE(is_ok(again.run(o, on_level(levels().front(), 4))));
-    EXPECT_TRUE(one.same(again, o));
-  }
-}
-
-// Fork while other threads are inside calls.
-TEST(ThreadPool, ForkBesideCalls) {
-#ifdef TRUENORM_TEST_TSAN
-  GTEST_SKIP() << "ThreadSanitizer allows no new threads after fork";
-#endif
-  const Operands o = sized(primary_types().front(), 600, 768);
-  Results one(o);
-  ASSERT_TRUE(is_ok(one.run(o, on_level(levels().front(), 4))));
-  std::atomic<bool> stop{false};
-  std::thread busy([&] {
-    Results mine(o);
-    while (!stop) mine.run(o, on_level(levels().front(), 4));
-  });
-  for (int round = 0; round < 10; ++round) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);
-      Buffer dx(TRUENORM_FLOAT32, 8, Placement::misaligned);
-      const truenorm_shape shape = shape_of({1}, 8);
-      const truenorm_options options = on_level(levels().front(), 4);
-      const truenorm_input none{nullptr, nullptr, TRUENORM_FLOAT32};
-      const auto small = truenorm_layer_norm_forward(&shape, input(TRUENORM_FLOAT32, o.x.data()), none, none,
-                                                     output(TRUENORM_FLOAT32, dx.data()), nullptr, 1e-5, &options);
-      const truenorm_shape large = shape_of({o.rows}, o.d);
-      const auto big = truenorm_layer_norm_forward(&large, input(TRUENORM_FLOAT32, o.x.data()), none, none,
-                                                   output(TRUENORM_FLOAT32, one.y.data()), nullptr, 1e-5, &options);
-      _exit(small == TRUENORM_OK && big == TRUENORM_OK ? 0 : 1);
-    }
-    int status = 0;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
-  }
-  stop = true;
-  busy.join();
 }
 
 }  // namespace
