@@ -14,8 +14,11 @@ class Forward {
       : call_(call), kernels_(kernels_of(call.x.dtype, options.isa_level)), variant_(call.y.dtype != call.x.dtype && call.y.data) {
     for (int32_t k = 0; k < call.shape.rank; ++k)
       rows_.append(call.shape.dims[k], {call.x.strides[k], call.y.strides[k], call.gamma.strides[k], call.beta.strides[k]});
-    const std::size_t bytes = truenorm_dtype_size(call.x.dtype) + (call.y.data ? truenorm_dtype_size(call.y.dtype) : 0);
-    threads_ = threads_for(options.threads, rows_.count * call.shape.d * static_cast<int64_t>(bytes));
+    const int64_t elements = rows_.count * call.shape.d;
+    const int64_t in = elements * static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
+    const int64_t out = call.y.data ? elements * static_cast<int64_t>(truenorm_dtype_size(call.y.dtype)) : 0;
+    threads_ = threads_for(options.threads, in + out);
+    traffic_ = traffic_of(in, out);
   }
 
   void operator()() const {
@@ -59,6 +62,7 @@ class Forward {
     task.x_stride = rows_.step(kX);
     task.y_stride = rows_.step(kY);
     task.eps = call_.eps;
+    task.traffic = traffic_;
     task.mean = call_.stats.mean ? call_.stats.mean + row : nullptr;
     task.var = call_.stats.var ? call_.stats.var + row : nullptr;
     task.rstd = call_.stats.rstd ? call_.stats.rstd + row : nullptr;
@@ -86,6 +90,7 @@ class Forward {
   const bool variant_;
   Rows<kOperands> rows_;
   Threads threads_;
+  Traffic traffic_;
 };
 
 }  // namespace

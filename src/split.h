@@ -16,6 +16,12 @@ inline Threads threads_for(const Threads& threads, int64_t bytes) {
   return bytes < kSerialBytes ? Threads{1, nullptr} : threads;
 }
 
+// Inputs of more than a core's caches come from memory; outputs of more than what is read again soon go there.
+inline constexpr int64_t kFromMemoryBytes = int64_t{1} << 20, kPastCachesBytes = int64_t{4} << 20;
+inline Traffic traffic_of(int64_t input_bytes, int64_t output_bytes) {
+  return {input_bytes >= kFromMemoryBytes, output_bytes >= kPastCachesBytes};
+}
+
 // Tasks of whole units: four a thread, so that a thread that comes late or is disturbed does less.
 inline int64_t task_count(const Threads& threads, int64_t units) {
   return threads.count == 1 ? 1 : std::min<int64_t>(units, 4 * int64_t{threads.count});

@@ -14,6 +14,12 @@ struct ParameterRef {
   bool own_type;
 };
 
+// How the data is expected to move. Only speed depends on it.
+struct Traffic {
+  bool from_memory;  // inputs are not in the caches: fetch the next rows while these are summed
+  bool past_caches;  // outputs are larger than the caches: write them around these, which saves reading them first
+};
+
 // `rows` rows of d features; strides in elements. Statistics pointers may be null.
 struct ForwardTask {
   const void* x;
@@ -23,6 +29,7 @@ struct ForwardTask {
   double eps;
   double *mean, *var, *rstd;
   void* saved;
+  Traffic traffic;
 };
 
 struct BackwardTask {
@@ -35,6 +42,7 @@ struct BackwardTask {
   GradRow* grad_rows;  // one a row: filled by the sums, read by the columns
   // Totals over the rows, added to; padded to whole sixteens. Float64 rows also have the totals' errors. Null: not wanted.
   double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
+  Traffic traffic;
 };
 
 // A long row in pieces, so that threads share it. A piece starts at a multiple of kPiece elements, so that its sums are

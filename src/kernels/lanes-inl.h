@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "types.h"
 
@@ -259,43 +260,40 @@ HWY_INLINE void store(const F64x16& x, double* HWY_RESTRICT p) {
   TRUENORM_UNROLL
   for (size_t i = 0; i < kF64Vectors; ++i) hn::StoreU(x.v[i], F64(), p + i * kF64Lanes);
 }
-// The lower half of each word of u to memory.
-template <class U>
-HWY_INLINE void store_lower_halves(const U (&u)[kF32Vectors], uint16_t* HWY_RESTRICT p) {
-  const hn::RebindToSigned<F32> word;
-  const hn::Rebind<uint16_t, F32> half;
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i)  // values are below 2^16: the saturating conversion is exact
-    hn::StoreU(hn::DemoteTo(half, hn::BitCast(word, u[i])), half, p + i * kF32Lanes);
+// Half types, as vectors of 16-bit words. Values are below 2^16: the saturating conversion is exact.
+using Word16 = hn::Rebind<uint16_t, F32>;
+struct U16x16 {
+  hn::Vec<Word16> v[kF32Vectors];
+};
+HWY_INLINE hn::Vec<Word16> lower_half(hn::Vec<hn::RebindToUnsigned<F32>> word) {
+  return hn::DemoteTo(Word16(), hn::BitCast(hn::RebindToSigned<F32>(), word));
 }
 // Round to nearest even in integer arithmetic: the instruction for it flushes subnormals.
-HWY_INLINE void store(const F32x16& x, BFloat16* HWY_RESTRICT p) {
+HWY_INLINE U16x16 to_half(const F32x16& x, const BFloat16*) {
   const hn::RebindToUnsigned<F32> word;
-  hn::Vec<hn::RebindToUnsigned<F32>> u[kF32Vectors];
+  U16x16 z;
   TRUENORM_UNROLL
   for (size_t i = 0; i < kF32Vectors; ++i) {
     const auto raw = hn::BitCast(word, x.v[i]);
     const auto last = hn::And(hn::ShiftRight<16>(raw), hn::Set(word, 1u));
-    u[i] = hn::ShiftRight<16>(hn::Add(raw, hn::Add(last, hn::Set(word, 0x7FFFu))));
+    z.v[i] = lower_half(hn::ShiftRight<16>(hn::Add(raw, hn::Add(last, hn::Set(word, 0x7FFFu)))));
   }
-  store_lower_halves(u, reinterpret_cast<uint16_t*>(p));
+  return z;
 }
-HWY_INLINE void store(const F32x16& x, Float16* HWY_RESTRICT p) {
+HWY_INLINE U16x16 to_half(const F32x16& x, const Float16*) {
+  U16x16 z;
 #if HWY_CAP_GE256
   const hn::Rebind<hwy::float16_t, F32> half;  // F16C rounds to nearest even and keeps subnormals
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i)
-    hn::StoreU(hn::DemoteTo(half, x.v[i]), half, reinterpret_cast<hwy::float16_t*>(p) + i * kF32Lanes);
+  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::BitCast(Word16(), hn::DemoteTo(half, x.v[i]));
 #else
   // Integer arithmetic for normal results, one float32 addition for subnormal ones.
   const hn::RebindToUnsigned<F32> word;
-  hn::Vec<hn::RebindToUnsigned<F32>> u[kF32Vectors];
   TRUENORM_UNROLL
   for (size_t i = 0; i < kF32Vectors; ++i) {
-    const auto raw = hn::BitCast(word, x.v[i]);
-    const auto sign = hn::And(raw, hn::Set(word, 0x80000000u));
+    const auto sign = hn::And(hn::BitCast(word, x.v[i]), hn::Set(word, 0x80000000u));
     const VF32 magnitude = hn::Abs(x.v[i]);
-    // Normal results: round to 11 bits by integers, then move the exponent from bias 127 to 15.
+    // Normal results: round to 11 bits, then move the exponent from bias 127 to 15.
     const auto bits = hn::BitCast(word, magnitude);
     const auto last = hn::And(hn::ShiftRight<13>(bits), hn::Set(word, 1u));
     const auto rounded = hn::ShiftRight<13>(hn::Add(bits, hn::Add(last, hn::Set(word, 0x0FFFu))));
@@ -308,10 +306,49 @@ HWY_INLINE void store(const F32x16& x, Float16* HWY_RESTRICT p) {
     auto result = hn::IfThenElse(is_subnormal, subnormal, normal);
     result = hn::IfThenElse(overflows, hn::Set(word, 0x7C00u), result);
     result = hn::IfThenElse(is_nan, hn::Set(word, 0x7E00u), result);
-    u[i] = hn::Or(result, hn::ShiftRight<16>(sign));
+    z.v[i] = lower_half(hn::Or(result, hn::ShiftRight<16>(sign)));
   }
-  store_lower_halves(u, reinterpret_cast<uint16_t*>(p));
 #endif
+  return z;
+}
+template <class T>
+HWY_INLINE void store(const F32x16& x, T* HWY_RESTRICT p) {
+  const U16x16 half = to_half(x, p);
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) hn::StoreU(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
+}
+
+// Stores around the caches; p is a multiple of kStreamAlign bytes.
+constexpr size_t kStreamAlign = 64;
+HWY_INLINE void stream(const F32x16& x, float* HWY_RESTRICT p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(x.v[i], F32(), p + i * kF32Lanes);
+}
+HWY_INLINE void stream(const F64x16& x, double* HWY_RESTRICT p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) hn::Stream(x.v[i], F64(), p + i * kF64Lanes);
+}
+template <class T>
+HWY_INLINE void stream(const F32x16& x, T* HWY_RESTRICT p) {
+  const U16x16 half = to_half(x, p);
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
+}
+template <bool kStream, class V, class T>
+HWY_INLINE void put(const V& x, T* HWY_RESTRICT p) {
+  if constexpr (kStream) stream(x, p);
+  else store(x, p);
+}
+// Elements before the first that may be streamed to.
+template <class T>
+HWY_INLINE size_t before_stream(const T* p) {
+  return (kStreamAlign - reinterpret_cast<uintptr_t>(p) % kStreamAlign) % kStreamAlign / sizeof(T);
+}
+
+// Asks for a line of the next rows, into the L2 cache: L1 has these rows.
+template <class T>
+HWY_INLINE void prefetch(const T* p) {
+  __builtin_prefetch(p, 0, 2);
 }
 
 // Loads as float64, for sums.

@@ -55,17 +55,23 @@ struct LaneSums {
     q = add_exact_product(v, v, q);
   }
 };
+// ahead: the distance in elements to what is fetched meanwhile; 0: nothing is.
 template <class T>
-HWY_INLINE LaneSums segment_lane_sums(const T* HWY_RESTRICT x, size_t n) {
+HWY_INLINE LaneSums segment_lane_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
   LaneSums sums{fill(0.0), fill(0.0)};
   size_t i = 0;
+  if (ahead)
+    for (; i + kLanes <= n; i += kLanes) {
+      prefetch(x + ahead + i);
+      sums.add(load_f64(x + i));
+    }
   for (; i + kLanes <= n; i += kLanes) sums.add(load_f64(x + i));
   if (i < n) sums.add(load_f64_n(x + i, n - i));  // zeros add nothing: a sum that began at +0 is never -0
   return sums;
 }
 template <class T>
-HWY_INLINE Sums segment_raw_sums(const T* HWY_RESTRICT x, size_t n) {
-  const LaneSums sums = segment_lane_sums(x, n);
+HWY_INLINE Sums segment_raw_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
+  const LaneSums sums = segment_lane_sums(x, n, ahead);
   return {fold(sums.s), fold(sums.q)};
 }
 
@@ -130,11 +136,11 @@ HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double
 // Sums over n elements that start at a segment's beginning. Inputs of up to 2^k segments, or the end of a row, are
 // subtrees of the row's tree: so threads may share a long row.
 template <class T>
-HWY_INLINE Sums raw_sums(const T* HWY_RESTRICT x, int64_t n) {
-  if (n <= kNarrowSegment) return segment_raw_sums(x, static_cast<size_t>(n));
+HWY_INLINE Sums raw_sums(const T* HWY_RESTRICT x, int64_t n, int64_t ahead = 0) {
+  if (n <= kNarrowSegment) return segment_raw_sums(x, static_cast<size_t>(n), ahead);
   Tree<Sums> tree;
   for (int64_t i = 0; i < n; i += kNarrowSegment)
-    tree.push(segment_raw_sums(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i))));
+    tree.push(segment_raw_sums(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), ahead));
   return tree.total();
 }
 template <class T>
@@ -261,14 +267,15 @@ HWY_INLINE NarrowRow row_statistics(const T* HWY_RESTRICT x, int64_t d, double e
 
 // Up to kBatch rows at once: whole vectors of short rows fold together, and the scalars of all are made side by side.
 template <class T>
-HWY_INLINE void batch_statistics(const T* HWY_RESTRICT x, int64_t stride, size_t rows, int64_t d, double eps, NarrowBatch& batch) {
+HWY_INLINE void batch_statistics(const T* HWY_RESTRICT x, int64_t stride, size_t rows, int64_t d, double eps, int64_t ahead,
+                                 NarrowBatch& batch) {
   size_t k = 0;
   if (d <= kNarrowSegment) {
     for (; k + kF64Lanes <= rows; k += kF64Lanes) {
       VF64 s[kF64Lanes], q[kF64Lanes];
       TRUENORM_UNROLL
       for (size_t i = 0; i < kF64Lanes; ++i) {
-        const LaneSums sums = segment_lane_sums(x + static_cast<int64_t>(k + i) * stride, static_cast<size_t>(d));
+        const LaneSums sums = segment_lane_sums(x + static_cast<int64_t>(k + i) * stride, static_cast<size_t>(d), ahead);
         s[i] = fold_vectors(sums.s);
         q[i] = fold_vectors(sums.q);
       }
@@ -277,7 +284,7 @@ HWY_INLINE void batch_statistics(const T* HWY_RESTRICT x, int64_t stride, size_t
     }
   }
   for (; k < rows; ++k) {
-    const Sums raw = raw_sums(x + static_cast<int64_t>(k) * stride, d);
+    const Sums raw = raw_sums(x + static_cast<int64_t>(k) * stride, d, ahead);
     batch.sum[k] = raw.a;
     batch.square_sum[k] = raw.b;
   }
