@@ -42,6 +42,7 @@ class Backward {
     const int64_t elements = groups_.count * rows_.count * d_;
     const int64_t bytes = static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
     threads_ = threads_for(options.threads, elements * 3 * bytes);
+    traffic_ = traffic_of(2 * elements * bytes, call.dx.data ? elements * bytes : 0);
     block_ = rows_per_block(rows_.count, std::max<int64_t>(d_, 1));
     blocks_ = (rows_.count + block_ - 1) / block_;
     totals_ = (call.dgamma.data ? 1 : 0) + (call.dbeta.data ? 1 : 0);
@@ -232,6 +233,7 @@ class Backward {
         task.x_stride = rows_.step(kX);
         task.dx_stride = rows_.step(kDx);
         task.eps = call_.eps;
+        task.traffic = traffic_;
         if (call_.saved)
           task.saved = static_cast<const char*>(call_.saved) + here[kRecord] * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
         task.grad_rows = grads ? grads + row + r : nullptr;
@@ -248,6 +250,7 @@ class Backward {
   Rows<kGroupOperands> groups_;
   Rows<kOperands> rows_;
   Threads threads_;
+  Traffic traffic_;
   int64_t block_, blocks_, totals_, slots_ = 1;
 };
 

@@ -101,12 +101,22 @@ HWY_INLINE GradSums merge(const GradSums& l, const GradSums& r) {
   return {merge(l.sums, r.sums), HWY_MAX(l.gmax, r.gmax)};
 }
 
+// The distances in elements to the rows that are fetched meanwhile; 0: none are.
+struct Ahead {
+  int64_t x, dy;
+};
 template <class Gradient, class T, class G>
 HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
-                                          const Compute<T>* HWY_RESTRICT gamma, size_t n) {
+                                          const Compute<T>* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
   F64x16 a = fill(0.0), b = fill(0.0);
   F32x16 gmax = fill(0.0f);
   size_t i = 0;
+  if (ahead.x)
+    for (; i + kLanes <= n; i += kLanes) {
+      prefetch(x + ahead.x + i);
+      prefetch(dy + ahead.dy + i);
+      gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
+    }
   for (; i + kLanes <= n; i += kLanes) gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
   if (i < n) {
     // The filling has dy = 0, and an x of this row so that its x_hat is a number whenever the row's are: it adds 0.
@@ -118,13 +128,15 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
 
 // By the row's kind.
 template <class T, class G>
-HWY_INLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n) {
-  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(PlainGradient(grad), x, dy, gamma, n);
-  return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n);
+HWY_INLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
+                                 const Ahead& ahead = {}) {
+  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(PlainGradient(grad), x, dy, gamma, n, ahead);
+  return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
 }
-HWY_INLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n) {
-  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(WideGradient<false>(grad), x, dy, gamma, n);
-  return segment_gradient_sums(WideGradient<true>(grad), x, dy, gamma, n);
+HWY_INLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n,
+                                 const Ahead& ahead = {}) {
+  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(WideGradient<false>(grad), x, dy, gamma, n, ahead);
+  return segment_gradient_sums(WideGradient<true>(grad), x, dy, gamma, n, ahead);
 }
 
 // NaN and infinities in g make the whole row's dx NaN.
@@ -186,6 +198,8 @@ template <class T, class G>
 HWY_INLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
                               GradRow* grads) {
   Tree<GradSums> tree[kBatch];
+  Ahead ahead{};
+  if (task.traffic.from_memory && first + 2 * rows <= task.rows) ahead = {rows * task.x_stride, rows * task.dy_stride};
   for (int64_t begin = 0; begin < task.d; begin += kColumns) {
     const int64_t end = HWY_MIN(begin + kColumns, task.d);
     const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
@@ -195,7 +209,7 @@ HWY_INLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int
       const G* dy = static_cast<const G*>(task.dy) + (first + r) * task.dy_stride;
       for (int64_t i = begin; i < end; i += GradOf<T>::kSegment)
         tree[r].push(segment_sums(GradOf<T>::get(grads[r]), x + i, dy + i, gamma_block + (i - begin),
-                                  static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, end - i))));
+                                  static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, end - i)), ahead));
     }
   }
   uint32_t again = 0;
@@ -239,13 +253,13 @@ HWY_INLINE V gradient_lanes(const Gradient& gradient, const V& x, const V& dy, c
 }
 
 // Everything of sixteen features is read before any is written: dx may be dy or x.
-template <class Gradient, class T, class G, class O>
+template <bool kStream, class Gradient, class T, class G, class O>
 HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy, const Compute<T>* gamma, O* dx,
                                const Totals& totals, size_t n) {
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     const auto out = gradient_lanes(gradient, load(x + i), load(dy + i), load(gamma + i), totals.at(static_cast<int64_t>(i)));
-    if (dx) store(out, dx + i);
+    if (dx) put<kStream>(out, dx + i);
   }
   if (i < n) {
     const auto out = gradient_lanes(gradient, load_n(x + i, n - i), load_n(dy + i, n - i), load_n(gamma + i, n - i),
@@ -257,18 +271,18 @@ HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy
 template <class T, class G, class O>
 HWY_INLINE void gradient_row(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, O* dx, const Totals& totals,
                              size_t n) {
-  if (grad.row.kind == RowKind::Plain) return gradient_block(PlainGradient(grad), x, dy, gamma, dx, totals, n);
-  gradient_block(ExactGradient(grad), x, dy, gamma, dx, totals, n);
+  if (grad.row.kind == RowKind::Plain) return gradient_block<false>(PlainGradient(grad), x, dy, gamma, dx, totals, n);
+  gradient_block<false>(ExactGradient(grad), x, dy, gamma, dx, totals, n);
 }
 HWY_INLINE void gradient_row(const WideGrad& grad, const double* x, const double* dy, const double* gamma, double* dx,
                              const Totals& totals, size_t n) {
-  if (grad.row.kind == RowKind::Plain) return gradient_block(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
-  gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
+  if (grad.row.kind == RowKind::Plain) return gradient_block<false>(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
+  gradient_block<false>(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
 }
 
 // Four plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
 // a row on its own: five vectors for one of dx.
-template <class T, class G, class O>
+template <bool kStream, class T, class G, class O>
 HWY_INLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_stride, const G* dy, int64_t dy_stride,
                                     const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride, double* HWY_RESTRICT dgamma,
                                     double* HWY_RESTRICT dbeta, size_t n) {
@@ -292,7 +306,7 @@ HWY_INLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_
       if (dx) {
         O* const dx_row = dx + static_cast<int64_t>(i) * dx_stride + c;
         const F32x16 out = canonical(gradient[i].dx_from(x_hat, w, g));
-        if (whole) store(out, dx_row);
+        if (whole) put<kStream>(out, dx_row);
         else store_n(out, dx_row, left);
       }
     }
@@ -311,6 +325,9 @@ template <class T, class G, class O>
 HWY_INLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
                               const GradRow* grads, int64_t begin, int64_t end) {
   const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
+  // Only whole rows of aligned lines: a head of its own would shift the totals.
+  const bool streams = task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
+                       task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
     const Compute<T>* gamma_block = gamma.block(i, n);
@@ -322,8 +339,12 @@ HWY_INLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int
       if constexpr (sizeof(T) < 8) {
         constexpr int64_t kFour = static_cast<int64_t>(kTogether);
         if (r + kFour <= first + rows && here.dgamma && here.dbeta && four_plain(grads + (r - first))) {
-          gradient_plain_rows(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
-                              here.dgamma, here.dbeta, n);
+          if (streams)
+            gradient_plain_rows<true>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
+                                      here.dgamma, here.dbeta, n);
+          else
+            gradient_plain_rows<false>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
+                                       here.dgamma, here.dbeta, n);
           r += kFour;
           continue;
         }
@@ -338,6 +359,7 @@ template <class T, class G, class O>
 void backward_columns(const BackwardTask& task, int64_t begin, int64_t end) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
   group_columns<T, G, O>(task, gamma, 0, task.rows, task.grad_rows, begin, end);
+  if (task.traffic.past_caches) hwy::FlushStream();
 }
 
 // Both, a few rows at a time while they are in the cache.
@@ -351,6 +373,7 @@ void backward_rows(const BackwardTask& task) {
     group_sums<T, G>(task, gamma, first, rows, grads);
     group_columns<T, G, O>(task, gamma, first, rows, grads, 0, task.d);
   }
+  if (task.traffic.past_caches) hwy::FlushStream();
 }
 
 }  // namespace HWY_NAMESPACE
