@@ -1,0 +1,93 @@
+"""One cell: every peer is verified, then all are timed in turns."""
+
+import dataclasses
+import random
+import statistics
+import time
+
+import numpy as np
+
+import numeric
+import peers
+from workers import Failed
+
+PEER_LIMIT = 3.0  # a peer that is this many times slower than the fastest takes part in the first rounds only
+FIRST_ROUNDS = 3
+
+
+@dataclasses.dataclass
+class Settings:
+    rounds: int = 7
+    seconds: float = 0.02  # a turn
+    cell_seconds: float = 20.0  # no new round after that
+
+
+def measure(cell, workers, folder, oracle, settings):
+    """Returns {peer: result}. A result has median, low and high (quartiles) in seconds, rounds and errors in ulp; or
+    `unsupported` or `failed` with the reason."""
+    results, running = {}, []
+    for worker in workers:
+        try:
+            worker.prepare(cell, folder)
+            results[worker.key] = {"error": verify(cell, worker, folder, oracle)}
+            running.append(worker)
+        except peers.Unsupported as reason:
+            results[worker.key] = {"unsupported": str(reason)}
+        except Failed as reason:
+            results[worker.key] = {"failed": str(reason)}
+    times = take_turns(running, results, settings)
+    for worker in running:
+        if "failed" not in results[worker.key]:
+            worker.release()
+            results[worker.key] |= summary(times[worker.key])
+    return results
+
+
+def verify(cell, worker, folder, oracle):
+    """The largest error of each result on the sampled rows, in ulp."""
+    if worker.key in peers.MEMORY or oracle is None:
+        return {}
+    rows = oracle.sample()
+    dtypes = worker.ask("outputs", rows=rows, folder=str(folder))["dtypes"]
+    errors = {}
+    for name, dtype in dtypes.items():
+        got = np.fromfile(folder / name, dtype=numeric.TYPES[dtype])
+        errors[name] = float(oracle.errors(name, got, dtype, rows).max())
+    return errors
+
+
+def take_turns(workers, results, settings):
+    """Each round gives every worker one turn, in another order each time."""
+    times = {worker.key: [] for worker in workers}
+    order = random.Random(1)
+    playing = list(workers)
+    began = time.perf_counter()
+    for turn in range(settings.rounds):
+        order.shuffle(playing)
+        for worker in list(playing):
+            try:
+                times[worker.key].append(worker.ask("time", seconds=settings.seconds))
+            except Failed as reason:
+                results[worker.key] = {"failed": str(reason)}
+                playing.remove(worker)
+        if turn + 1 == FIRST_ROUNDS:
+            playing = without_slow(playing, times)
+        if turn + 1 >= FIRST_ROUNDS and time.perf_counter() - began > settings.cell_seconds:
+            break
+    return times
+
+
+def without_slow(playing, times):
+    median = {worker.key: statistics.median(t["seconds"] for t in times[worker.key]) for worker in playing}
+    rivals = [seconds for key, seconds in median.items() if key not in peers.MEMORY and key != "truenorm"]
+    limit = PEER_LIMIT * min(rivals, default=float("inf"))
+    return [w for w in playing if w.key in peers.MEMORY or w.key.startswith("truenorm") or median[w.key] <= limit]
+
+
+def summary(turns):
+    seconds = sorted(turn["seconds"] for turn in turns)
+    low, high = np.percentile(seconds, [25, 75])
+    spins = statistics.median(turn["spin"] for turn in turns)
+    four = lambda value: float(f"{value:.4g}")
+    return {"median": four(statistics.median(seconds)), "low": four(low), "high": four(high), "best": four(seconds[0]),
+            "rounds": len(seconds), "spin": four(spins)}
