@@ -30,7 +30,7 @@ endif
 
 .PHONY: help
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "Packages that are missing are installed first (Debian, as root; elsewhere they are named)."
 	@echo "Settings: PREFIX=$(PREFIX) PYTHON=$(PYTHON) BUILD=$(BUILD) JOBS=$(JOBS) WERROR=$(WERROR)"
@@ -56,13 +56,16 @@ install: ## Install the library and the command under PREFIX
 	@$(COMPILE)
 	@$(CMAKE) --install $(BUILD) --prefix $(PREFIX)
 
+# BENCH_ARGS= for the whole grid (an hour); bench/run.py --help lists what else there is.
+BENCH_ARGS ?= --quick
 .PHONY: bench
-bench: ## Time forward and backward beside a copy of the same bytes
-	@$(REQUIRE) build cli bench
-	@test -f $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DTRUENORM_BUILD_TESTS=OFF
-	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DTRUENORM_BUILD_BENCH=ON
-	@$(COMPILE)
-	@$(BUILD)/bench/kernels $(BENCH_ARGS)
+bench: ## Time forward and backward beside a copy of the same bytes and beside other libraries
+	@$(REQUIRE) build cli python bench
+	@$(MAKE) --no-print-directory $(VENV)/.package $(VENV)/.bench
+	@$(CMAKE) -S . -B $(BUILD)/bench --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DTRUENORM_BUILD_BENCH=ON \
+	  -DTRUENORM_BUILD_TESTS=OFF -DTRUENORM_BENCH_PREFIX=$(abspath $(VENV))
+	@$(CMAKE) --build $(BUILD)/bench --parallel $(JOBS) --target bench_runners
+	@$(VENV)/bin/python bench/run.py --build $(BUILD)/bench $(BENCH_ARGS)
 
 # ---------------------------------------------------------------- tests
 .PHONY: test
@@ -89,18 +92,25 @@ python: ## Install the Python package and what its tests need into .venv
 	@$(REQUIRE) build python
 	@$(MAKE) --no-print-directory $(VENV)/.package
 
-REQUIREMENTS    := tests/python/requirements.txt
 PACKAGE_SOURCES := $(shell find include src cmake python -type f ! -name '*.pyc') \
                    $(wildcard CMakeLists.txt pyproject.toml README.md LICENSE)
 
-$(VENV)/.requirements: $(REQUIREMENTS)
+# A list of requirements into the environment, and a file that says when.
+define install_requirements
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV), from $<:"
+	@sed '/^#/d; /^$$/d; s/^/  /' $<
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+endef
+
+$(VENV)/.requirements: tests/python/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else \
 	  "Python 3.10 or newer is needed; $(PYTHON) is " + sys.version.split()[0] + " (PYTHON=... chooses another)")'
-	@echo "Installing into $(VENV) (first run: some 1.4 GB, half of it PyTorch):"
-	@sed -n 's/^\([a-z].*[^ ]\) *#.*/  \1/p; s/^\([a-z][^#]*\)$$/  \1/p' $(REQUIREMENTS)
-	@$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(REQUIREMENTS)
-	@touch $@
+	$(install_requirements)
+
+$(VENV)/.bench: bench/requirements.txt $(VENV)/.requirements
+	$(install_requirements)
 
 $(VENV)/.package: $(PACKAGE_SOURCES) $(VENV)/.requirements
 	@echo "Installing the package truenorm into $(VENV)"

@@ -21,6 +21,7 @@ python python3                command python3
 python python3-venv           module  ensurepip
 python python3-dev            python_header Python.h
 bench  libbenchmark-dev       header  benchmark/benchmark.h
+bench  libdnnl-dev            header  oneapi/dnnl/dnnl.hpp
 ci     ccache                 command ccache
 ci     clang-16               command clang++-16
 ci     g++-aarch64-linux-gnu  command aarch64-linux-gnu-g++
