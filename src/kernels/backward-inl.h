@@ -128,12 +128,12 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
 
 // By the row's kind.
 template <class T, class G>
-HWY_INLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
+HWY_NOINLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
                                  const Ahead& ahead = {}) {
   if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(PlainGradient(grad), x, dy, gamma, n, ahead);
   return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
 }
-HWY_INLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n,
+inline HWY_NOINLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n,
                                  const Ahead& ahead = {}) {
   if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(WideGradient<false>(grad), x, dy, gamma, n, ahead);
   return segment_gradient_sums(WideGradient<true>(grad), x, dy, gamma, n, ahead);
@@ -195,7 +195,7 @@ HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
 
 // Sums of up to kBatch rows, those in `which`, block by block of columns.
 template <class T, class G>
-HWY_INLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
+HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
                               GradRow* grads) {
   Tree<GradSums> tree[kBatch];
   Ahead ahead{};
@@ -219,7 +219,7 @@ HWY_INLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int
 }
 
 template <class T, class G>
-HWY_INLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, GradRow* grads) {
+HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, GradRow* grads) {
   for (int64_t r = 0; r < rows; ++r)
     GradOf<T>::get(grads[r]).row = backward_row(task, static_cast<const T*>(task.x) + (first + r) * task.x_stride, first + r);
   const uint32_t again = sum_group<T, G>(task, gamma, first, rows, (1u << rows) - 1, grads);
@@ -269,12 +269,12 @@ HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy
 }
 
 template <class T, class G, class O>
-HWY_INLINE void gradient_row(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, O* dx, const Totals& totals,
+HWY_NOINLINE void gradient_row(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, O* dx, const Totals& totals,
                              size_t n) {
   if (grad.row.kind == RowKind::Plain) return gradient_block<false>(PlainGradient(grad), x, dy, gamma, dx, totals, n);
   gradient_block<false>(ExactGradient(grad), x, dy, gamma, dx, totals, n);
 }
-HWY_INLINE void gradient_row(const WideGrad& grad, const double* x, const double* dy, const double* gamma, double* dx,
+inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, const double* dy, const double* gamma, double* dx,
                              const Totals& totals, size_t n) {
   if (grad.row.kind == RowKind::Plain) return gradient_block<false>(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
   gradient_block<false>(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
@@ -322,7 +322,7 @@ HWY_INLINE bool four_plain(const GradRow* grads) {
 
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
 template <class T, class G, class O>
-HWY_INLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
+HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
                               const GradRow* grads, int64_t begin, int64_t end) {
   const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
   // Only whole rows of aligned lines: a head of its own would shift the totals.

@@ -58,11 +58,11 @@ HWY_INLINE void finish_block(const Finish& finish, const T* x, O* y, const Compu
 }
 
 template <class T, class O>
-HWY_INLINE void finish_row(const NarrowRow& row, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
+HWY_NOINLINE void finish_row(const NarrowRow& row, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
   if (row.kind == RowKind::Plain) return finish_block(PlainFinish(row), x, y, gamma, beta, n);
   finish_block(ExactFinish(row), x, y, gamma, beta, n);
 }
-HWY_INLINE void finish_row(const WideRow& row, const double* x, double* y, const double* gamma, const double* beta, size_t n) {
+inline HWY_NOINLINE void finish_row(const WideRow& row, const double* x, double* y, const double* gamma, const double* beta, size_t n) {
   if (row.kind == RowKind::Plain) return finish_block(WideFinish<false>(row), x, y, gamma, beta, n);
   finish_block(WideFinish<true>(row), x, y, gamma, beta, n);
 }

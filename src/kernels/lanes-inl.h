@@ -421,11 +421,11 @@ HWY_INLINE void store_n(const F64x16& x, double* HWY_RESTRICT p, size_t n) {
 }
 #endif
 template <class T>
-HWY_INLINE F32x16 load_n(const T* HWY_RESTRICT p, size_t n) {
+HWY_NOINLINE F32x16 load_n(const T* HWY_RESTRICT p, size_t n) {
   return load(Tail<T>(p, n, T{}).values);
 }
 template <class T>
-HWY_INLINE void store_n(const F32x16& x, T* HWY_RESTRICT p, size_t n) {
+HWY_NOINLINE void store_n(const F32x16& x, T* HWY_RESTRICT p, size_t n) {
   Tail<T> lanes;
   store(x, lanes.values);
   lanes.copy_to(p, n);

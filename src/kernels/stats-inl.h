@@ -144,7 +144,7 @@ HWY_INLINE Sums raw_sums(const T* HWY_RESTRICT x, int64_t n, int64_t ahead = 0) 
   return tree.total();
 }
 template <class T>
-HWY_INLINE Moments moments(const T* HWY_RESTRICT x, int64_t n, double x0) {
+HWY_NOINLINE Moments moments(const T* HWY_RESTRICT x, int64_t n, double x0) {
   Tree<Moments> tree;
   for (int64_t i = 0; i < n; i += kNarrowSegment)
     tree.push(segment_moments(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), x0));
@@ -156,7 +156,7 @@ HWY_INLINE double wide_sum(const double* HWY_RESTRICT x, int64_t n, double pre) 
     tree.push(segment_wide_sums(x + i, static_cast<size_t>(HWY_MIN(kWideSegment, n - i)), pre));
   return tree.total().a;
 }
-HWY_INLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, const WideRow& row) {
+inline HWY_NOINLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, const WideRow& row) {
   Tree<Sums> tree;
   const bool scaled = row.pre != 1.0 || row.post != 1.0;
   for (int64_t i = 0; i < n; i += kWideSegment) {
@@ -250,14 +250,14 @@ HWY_INLINE void narrow_row_from_moments(const Moments& total, bool finite, doubl
 
 // The row again, by moments.
 template <class T>
-HWY_INLINE NarrowRow exact_row(const T* HWY_RESTRICT x, int64_t d, double eps, double x0, bool finite) {
+HWY_NOINLINE NarrowRow exact_row(const T* HWY_RESTRICT x, int64_t d, double eps, double x0, bool finite) {
   NarrowRow row;
   narrow_row_from_moments(finite ? moments(x, d, x0) : Moments{}, finite, x0, d, eps, row);
   return row;
 }
 
 template <class T>
-HWY_INLINE NarrowRow row_statistics(const T* HWY_RESTRICT x, int64_t d, double eps) {
+HWY_NOINLINE NarrowRow row_statistics(const T* HWY_RESTRICT x, int64_t d, double eps) {
   NarrowRow row;
   const double x0 = first_element(x);
   const Sums raw = raw_sums(x, d);
@@ -333,7 +333,7 @@ HWY_INLINE bool wide_row_needs_mean(const Sums& sums, int64_t d, WideRow& row) {
 }
 
 // The mean comes first, so that the sums of x - mean lose nothing to it.
-HWY_INLINE WideRow row_statistics(const double* HWY_RESTRICT x, int64_t d, double eps) {
+inline HWY_NOINLINE WideRow row_statistics(const double* HWY_RESTRICT x, int64_t d, double eps) {
   WideRow row;
   const double n = static_cast<double>(d);
   row.x0 = x[0];
