@@ -2,11 +2,10 @@
 
 import dataclasses
 
-import numpy as np
-
 import cells
 import inputs
 import numeric
+import numpy as np
 import oracle
 import peers
 from workers import Failed

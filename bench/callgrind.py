@@ -77,7 +77,8 @@ def count(program):
                    str(program)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         if done.returncode != 0 or done.stdout.strip() != ISA:
-            sys.exit(f"callgrind.py: {' '.join(command)} gave {done.returncode}, {done.stdout.strip()!r}\n{done.stderr}")
+            sys.exit(f"callgrind.py: {' '.join(command)} gave {done.returncode} and {done.stdout.strip()!r}; "
+                     f"expected 0 and {ISA!r}\n{done.stderr}")
         dumps = sorted(pathlib.Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
         return dict(read_dump(path.read_text(encoding="utf-8")) for path in dumps)
 

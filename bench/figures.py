@@ -3,15 +3,17 @@
 import dataclasses
 import math
 
-import machine
 import peers
-
-LARGEST_CACHE = max(machine.cache_bytes(), default=32 << 20)
 
 
 def median(cell, key):
     """Seconds of a call, or None when the peer has no time for this cell."""
     return cell["results"].get(key, {}).get("median")
+
+
+def ours(cell):
+    """Which of our columns stands against the peers."""
+    return "truenorm_pytorch" if cell["part"] == "pytorch" else "truenorm"
 
 
 def gigabytes(cell, key):
@@ -29,14 +31,14 @@ def fastest_peer(cell):
 
 def against_fastest(cell):
     _, seconds = fastest_peer(cell)
-    ours = median(cell, "truenorm")
-    return seconds / ours if seconds and ours else None
+    mine = median(cell, ours(cell))
+    return seconds / mine if seconds and mine else None
 
 
 def against(cell, keys):
     times = [median(cell, key) for key in keys if median(cell, key)]
-    ours = median(cell, "truenorm")
-    return min(times) / ours if times and ours else None
+    mine = median(cell, ours(cell))
+    return min(times) / mine if times and mine else None
 
 
 @dataclasses.dataclass
@@ -87,22 +89,21 @@ def against_peers(dtype, direction, every, mean):
 
 
 def share_of_memory(direction, every, mean):
-    per_array = {"forward": 2, "backward": 3}[direction]
     return Demand(
         f"{direction}, output larger than the caches, all threads: share of the streaming "
         + ("copy" if direction == "forward" else "triad"),
         lambda cell: is_grid(cell, None, direction) and cell["threads"] > 1 and 256 <= cell["d"] <= 16384
-        and cell["bytes"] / per_array > LARGEST_CACHE,
+        and cell["output level"] == "memory",
         lambda cell: against(cell, ("streaming",)), every, mean)
 
 
 def scaling(cell):
-    one, ours = median(cell, "truenorm on 1 thread"), median(cell, "truenorm")
-    return one / ours if one and ours else None
+    one, all_threads = median(cell, "truenorm on 1 thread"), median(cell, "truenorm")
+    return one / all_threads if one and all_threads else None
 
 
 def fits_caches(cell):
-    return is_grid(cell) and cell["threads"] > 1 and 2**20 <= cell["bytes"] <= LARGEST_CACHE
+    return is_grid(cell) and cell["threads"] > 1 and cell["bytes"] >= 2**20 and cell["level"] != "memory"
 
 
 DEMANDS = (
@@ -132,14 +133,6 @@ def verdicts(result):
     return [verdict for demand in DEMANDS if (verdict := demand.judge(result["cells"]))]
 
 
-def level(cell):
-    """The innermost cache that holds all that the cell touches."""
-    for i, size in enumerate(machine.cache_bytes(), 1):
-        if cell["bytes"] <= size:
-            return f"L{i}"
-    return "memory"
-
-
 def cliffs(result):
     """Neighbouring shapes of one cache level, by d and by rows: (ratio of time an element, label, label), worst first."""
     points = {(c["direction"], c["rows"], c["d"]): c for c in result["cells"]
@@ -150,7 +143,7 @@ def cliffs(result):
         wider = min((k for k in points if k[:2] == (direction, rows) and d < k[2] <= 1.5 * d), default=None)
         longer = min((k for k in points if k[0] == direction and k[2] == d and rows < k[1] <= 4 * rows), default=None)
         for key in (wider, longer):
-            if key and level(points[key]) == level(cell):
+            if key and points[key]["level"] == cell["level"]:
                 found.append(step(cell, points[key]))
     return sorted(found, reverse=True)
 

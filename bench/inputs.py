@@ -1,8 +1,7 @@
 """The numbers that are normalized, as files that every worker reads."""
 
-import numpy as np
-
 import numeric
+import numpy as np
 
 
 def make_inputs(cell, folder):

@@ -39,6 +39,11 @@ def cache_bytes():
     return sizes
 
 
+def level_of(size):
+    """The innermost cache that holds so many bytes."""
+    return next((f"L{level}" for level, cache in enumerate(cache_bytes(), 1) if size <= cache), "memory")
+
+
 def caches():
     return ", ".join(f"L{level} {size >> 10} KiB" for level, size in enumerate(cache_bytes(), 1))
 

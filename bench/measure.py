@@ -5,9 +5,8 @@ import random
 import statistics
 import time
 
-import numpy as np
-
 import numeric
+import numpy as np
 import peers
 from workers import Failed
 

@@ -5,9 +5,8 @@ twice. Its own error is below 0.01 ulp of float64 on the benchmark's rows; the t
 prove bounds.
 """
 
-import numpy as np
-
 import numeric
+import numpy as np
 
 Extended = np.longdouble
 

@@ -3,9 +3,8 @@
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 import figures
+import matplotlib.pyplot as plt
 import peers
 import tables
 

@@ -19,8 +19,6 @@ import sys
 import tempfile
 import time
 
-import tqdm
-
 import accuracy
 import cells
 import inputs
@@ -28,6 +26,7 @@ import machine
 import oracle
 import peers
 import tables
+import tqdm
 from measure import Settings, measure
 from workers import start_workers
 
@@ -100,7 +99,7 @@ def main(argv=None):
 
 def run(chosen, keys, options, settings, result):
     """Thread count by thread count, so that only one set of worker processes is alive."""
-    deadline = time.monotonic() + 60 * options.minutes
+    deadline, late = time.monotonic() + 60 * options.minutes, Settings(3, settings.seconds)
     memory = pathlib.Path("/dev/shm")
     base = pathlib.Path(tempfile.mkdtemp(prefix="truenorm-bench-", dir=memory if memory.is_dir() else None))
     progress = tqdm.tqdm(total=len(chosen), unit="cell", file=sys.stderr, mininterval=1 if sys.stderr.isatty() else 30)
@@ -114,8 +113,8 @@ def run(chosen, keys, options, settings, result):
             try:
                 for cell in (cell for cell in chosen if cell.threads == threads):
                     progress.set_postfix_str(cell.label)
-                    late = time.monotonic() > deadline
-                    result["cells"].append(one_cell(cell, workers, base, Settings(3, settings.seconds, 0) if late else settings))
+                    now = late if time.monotonic() > deadline else settings
+                    result["cells"].append(one_cell(cell, workers, base, now))
                     progress.update()
                 if threads == 1 and not options.check:
                     result["accuracy"] = accuracy.measure(workers, base)
@@ -142,7 +141,11 @@ def one_cell(cell, workers, base, settings):
     taking_part = [worker for worker in workers if plays(worker, cell.part)]
     measured = measure(cell, taking_part, last_inputs["folder"], last_inputs["oracle"], settings)
     fields = ("part", "direction", "variant", "dtype", "parameters", "rows", "d", "threads", "bytes")
-    return {"label": cell.label} | {name: getattr(cell, name) for name in fields} | {"results": measured}
+    about = {"label": cell.label} | {name: getattr(cell, name) for name in fields}
+    arrays = 2 if cell.direction == "forward" else 3
+    # Where all that moves fits, and where the output alone does.
+    levels = {"level": machine.level_of(cell.bytes), "output level": machine.level_of(cell.bytes // arrays)}
+    return about | levels | {"results": measured}
 
 
 def plays(worker, part):

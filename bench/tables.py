@@ -107,7 +107,8 @@ def spread(result):
     if not widths:
         return ""
     at = lambda share: f"{100 * widths[int(share * (len(widths) - 1))]:.1f} %"
-    return f"Spread (upper less lower quartile, of the median): half of the timings below {at(0.5)}, nine in ten below {at(0.9)}."
+    return ("Spread (upper less lower quartile, of the median): half of the timings below "
+            f"{at(0.5)}, nine in ten below {at(0.9)}.")
 
 
 def check(result):
@@ -124,8 +125,8 @@ def overview(result):
     rows = []
     for cell in result["cells"]:
         key, _ = figures.fastest_peer(cell)
-        ours = cell["results"].get("truenorm", {})
-        rows.append([cell["label"], number(figures.gigabytes(cell, "truenorm")), errors(ours.get("error")),
+        ours = cell["results"].get(figures.ours(cell), {})
+        rows.append([cell["label"], number(figures.gigabytes(cell, figures.ours(cell))), errors(ours.get("error")),
                      number(figures.gigabytes(cell, "streaming")), number(figures.gigabytes(cell, key)),
                      name_of(result, key) if key else "", ratio(figures.against_fastest(cell))])
     head = ["cell", "GB/s", "ulp", "streaming", "fastest peer", "which", "ratio"]

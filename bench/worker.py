@@ -113,7 +113,7 @@ def main():
             reply = server.answer(json.loads(line))
         except Unsupported as reason:
             reply = {"unsupported": str(reason)}
-        except Exception as error:  # the peer's failure is a result, not ours
+        except Exception as error:  # noqa: BLE001 - the peer's failure is a result, not ours
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), file=replies, flush=True)
 

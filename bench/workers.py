@@ -27,7 +27,7 @@ class Worker:
         self.argv = self.module.command(build)
         self.threads = threads
         self.process = None
-        self.log = tempfile.TemporaryFile(mode="w+")
+        self.log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - lives as long as the worker
 
     def ask(self, command, **arguments):
         if self.process is None or self.process.poll() is not None:

@@ -141,7 +141,8 @@ class Backward : public Norm {
     const Flags flags = Flags::use_scale | Flags::use_shift;
     try {
 #if DNNL_VERSION_MAJOR >= 3
-      return Gradients::primitive_desc(engine_, kind, rows_desc_, rows_desc_, rows_desc_, stats_desc_, eps, flags, hint);
+      return Gradients::primitive_desc(engine_, kind, rows_desc_, rows_desc_, rows_desc_, stats_desc_, eps, flags,
+                                       hint);
 #else
       return Gradients::primitive_desc(Gradients::desc(kind, rows_desc_, rows_desc_, stats_desc_, eps, flags), engine_,
                                        hint);

@@ -13,10 +13,6 @@ def command(build):
 
 
 def environment(threads):
-    return kept_threads()
-
-
-def kept_threads():
     return {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
