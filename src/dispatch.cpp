@@ -27,7 +27,7 @@ bool cpu_has_vaes() {
 #endif
 
 // Every CPU feature that the kernels of a level are compiled with (Highway's lists for that target).
-bool detect(const char* isa) {
+bool detect([[maybe_unused]] const char* isa) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_cpu_init();
   const bool ssse3 = __builtin_cpu_supports("ssse3");
