@@ -5,7 +5,7 @@
 #define HWY_COMPILE_ALL_ATTAINABLE 1
 #define HWY_WANT_AVX3_DL 1
 
-// TRUENORM_WITHOUT leaves levels out, for quicker builds: -DTRUENORM_WITHOUT="HWY_SSSE3|HWY_SSE4".
+// TRUENORM_WITHOUT leaves levels out, for quicker builds: -DTRUENORM_WITHOUT=HWY_SSSE3+HWY_SSE4.
 #ifndef TRUENORM_WITHOUT
 #define TRUENORM_WITHOUT 0
 #endif
