@@ -4,41 +4,59 @@ The Python blocks of a page are one program, as a reader would type it; all bloc
 which holds links to the repository's files.
 """
 
-import contextlib
-import io
+import json
 import os
 import shlex
 import subprocess
+import sys
 
 import pytest
 
-from pages import ROOT, RUN, all_blocks, same_output, write_output
+from pages import PAGES, ROOT, RUN, all_blocks, same_output, write_output
 
 BLOCKS = [block for block in all_blocks() if block.language in RUN and not block.not_run]
 FLAGS = {"c": ["cc", "-std=c99"], "cpp": ["c++", "-std=c++20"]}
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
 
 
+# Reads the blocks, and writes what each printed, up to the first that fails.
+INTERPRETER = """
+import contextlib, io, json, sys, traceback
+names, outputs, error = {"__name__": "page"}, [], None
+for line, text in json.load(sys.stdin):
+    output = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(output):
+            exec(compile("\\n" * line + text, "page", "exec"), names)
+    except BaseException:
+        error = traceback.format_exc()
+        break
+    outputs.append(output.getvalue())
+json.dump([outputs, error], sys.stdout)
+"""
+
+
 class Page:
-    """A working folder, and the Python blocks up to some line, run in order and once."""
+    """A working folder, and the page's Python blocks, run in order and once, by an interpreter of their own."""
 
     def __init__(self, folder, blocks):
         self.folder = folder
         self.python = [block for block in blocks if block.language == "python"]
-        self.names = {"__name__": "page"}
-        self.outputs = []
+        self.outputs, self.error = None, None
         for path in ROOT.iterdir():
             if not path.name.startswith((".", "build")):
                 (folder / path.name).symlink_to(path)
 
-    def run_python(self, block):
+    def run_python(self, block, environment):
+        if self.outputs is None:
+            program = json.dumps([(b.line, b.text) for b in self.python])
+            result = subprocess.run(
+                [sys.executable, "-c", INTERPRETER], input=program, cwd=self.folder, env=environment, text=True, capture_output=True
+            )
+            assert result.returncode == 0, result.stderr
+            self.outputs, self.error = json.loads(result.stdout)
         index = self.python.index(block)
-        while len(self.outputs) <= index:
-            following = self.python[len(self.outputs)]
-            output = io.StringIO()
-            with contextlib.redirect_stdout(output):
-                exec(compile("\n" * following.line + following.text, str(following.page), "exec"), self.names)
-            self.outputs.append(output.getvalue())
+        assert index < len(self.outputs), self.error
         return self.outputs[index]
 
 
@@ -62,11 +80,10 @@ def compiled(block, folder, environment):
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.name}:{block.language}")
-def test_block(block, pages, environment, monkeypatch, request):
+def test_block(block, pages, environment, request):
     page = pages[block.page]
     if block.language == "python":
-        monkeypatch.chdir(page.folder)
-        got = page.run_python(block)
+        got = page.run_python(block, environment)
     else:
         command = ["sh", "-eu", "-c", block.text] if block.language == "sh" else [compiled(block, page.folder, environment)]
         result = subprocess.run(command, cwd=page.folder, env=environment, capture_output=True, text=True, encoding="utf-8")
@@ -87,10 +104,12 @@ def test_block_is_its_file(block):
 
 
 def test_every_example_is_shown():
+    """C and C++ in full; Python in full, or named where a page says what it is for."""
     shown = {block.file for block in all_blocks()}
-    sources = [path for path in (ROOT / "examples").glob("*/*") if path.suffix in (".c", ".cpp", ".py")]
+    named = "".join(page.read_text(encoding="utf-8") for page in PAGES if page.exists())
+    sources = [path for path in (ROOT / "examples").glob("*/*") if path.suffix in (".c", ".cpp", ".py", ".ipynb")]
     assert sources
-    missing = [name for name in (str(path.relative_to(ROOT)) for path in sources) if name not in shown]
+    missing = [name for name in (str(path.relative_to(ROOT)) for path in sources) if name not in shown and not (name.startswith("examples/python/") and name in named)]
     assert not missing, f"shown on no page: {missing}"
 
 
