@@ -17,6 +17,11 @@
   (~(HWY_AVX3_DL | HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HWY_SSSE3 | HWY_SSE2 |                                    \
      (HWY_NEON_WITHOUT_AES ? HWY_NEON_WITHOUT_AES : HWY_NEON) | HWY_EMU128 | HWY_SCALAR) | (TRUENORM_WITHOUT))
 
+#if defined(__aarch64__)
+// No choice of ARM levels at run time: Highway then compiles NEON without pragmas, which implicit constructors escape.
+#define TOOLCHAIN_MISS_SYS_AUXV_H
+#endif
+
 #include "hwy/detect_targets.h"
 // Levels that Highway 1.0.3 does not have.
 #ifndef HWY_SSE2
