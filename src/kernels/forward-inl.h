@@ -8,6 +8,7 @@
 
 #include "kernels.h"
 #include "lanes-inl.h"
+#include "memory-inl.h"
 #include "parameters-inl.h"
 #include "stats-inl.h"
 

@@ -8,6 +8,7 @@
 
 #include "kernels.h"
 #include "lanes-inl.h"
+#include "memory-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {

@@ -1,4 +1,4 @@
-// The statistics of a row: sums in the order of docs/numerics.md, and from them the scalars that finish the row.
+// The statistics of a row: from its sums the scalars that finish it, and the record that backward reads.
 #if defined(TRUENORM_STATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRUENORM_STATS_INL_H_
 #undef TRUENORM_STATS_INL_H_
@@ -9,169 +9,12 @@
 #include <math.h>
 
 #include "lanes-inl.h"
+#include "sums-inl.h"
 #include "types.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
-
-HWY_INLINE Sums merge(const Sums& l, const Sums& r) { return {l.a + r.a, l.b + r.b}; }
-
-// Chan, Golub, LeVeque: Updating formulae and a pairwise algorithm for computing sample variances (1979).
-HWY_INLINE Moments merge(const Moments& l, const Moments& r) {
-  const double delta = r.m - l.m;
-  const double n = l.n + r.n;
-  return {n, l.m + delta * (r.n / n), (l.M2 + r.M2) + delta * delta * (l.n * r.n / n)};
-}
-
-// The binary tree over parts of equal length whose left child is the largest power of two of parts: parts are pushed in
-// order, and equal subtrees merge at once. The stack holds one subtree per bit of the number of parts.
-template <class Node>
-class Tree {
- public:
-  HWY_INLINE void push(const Node& part) {
-    Node node = part;
-    for (uint64_t bit = count_; bit & 1; bit >>= 1) node = merge(stack_[--height_], node);
-    stack_[height_++] = node;
-    ++count_;
-  }
-  HWY_INLINE Node total() const {
-    Node node = stack_[height_ - 1];
-    for (int i = height_ - 2; i >= 0; --i) node = merge(stack_[i], node);
-    return node;
-  }
-
- private:
-  Node stack_[48];  // 2^48 segments are more than memory holds
-  uint64_t count_ = 0;
-  int height_ = 0;
-};
-
-// Sums of x and x*x of one segment in sixteen lanes of float64, where both x and x*x are exact.
-struct LaneSums {
-  F64x16 s, q;
-  HWY_INLINE void add(const F64x16& v) {
-    s = s + v;
-    q = add_exact_product(v, v, q);
-  }
-};
-// ahead: the distance in elements to what is fetched meanwhile; 0: nothing is.
-template <class T>
-HWY_INLINE LaneSums segment_lane_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
-  LaneSums sums{fill(0.0), fill(0.0)};
-  size_t i = 0;
-  if (ahead)
-    for (; i + kLanes <= n; i += kLanes) {
-      prefetch(x + ahead + i);
-      sums.add(load_f64(x + i));
-    }
-  for (; i + kLanes <= n; i += kLanes) sums.add(load_f64(x + i));
-  if (i < n) sums.add(load_f64_n(x + i, n - i));  // zeros add nothing: a sum that began at +0 is never -0
-  return sums;
-}
-template <class T>
-HWY_INLINE Sums segment_raw_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
-  const LaneSums sums = segment_lane_sums(x, n, ahead);
-  return {fold(sums.s), fold(sums.q)};
-}
-
-// Moments of one segment, shifted by its own first element: safe for any mean.
-template <class T>
-HWY_INLINE Moments segment_moments(const T* HWY_RESTRICT x, size_t n, double x0) {
-  const Tail<T> first(x, 1, x[0]);
-  const F64x16 shift = load_f64(first.values);
-  F64x16 s = fill(0.0), q = fill(0.0);
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const F64x16 a = load_f64(x + i) - shift;
-    s = s + a;
-    q = q + a * a;
-  }
-  if (i < n) {  // filled with the shift
-    const Tail<T> rest(x + i, n - i, x[0]);
-    const F64x16 a = load_f64(rest.values) - shift;
-    s = s + a;
-    q = q + a * a;
-  }
-  const double count = static_cast<double>(n), sum = fold(s);
-  const double m = sum / count;
-  const double M2 = fold(q) - sum * m;
-  const double shift_0 = hn::GetLane(shift.v[0]);
-  return {count, (shift_0 - x0) + m, M2 < 0 ? 0.0 : M2};
-}
-
-// c = (x*pre - hi)*post of one segment of a float64 row: sums of c and c*c.
-template <bool kScaled>
-HWY_INLINE F64x16 centred(const F64x16& x, const WideRow& row) {
-  if constexpr (kScaled) return (x * fill(row.pre) - fill(row.hi)) * fill(row.post);
-  return x - fill(row.hi);
-}
-template <bool kScaled>
-HWY_INLINE Sums segment_centred_sums(const double* HWY_RESTRICT x, size_t n, const WideRow& row) {
-  F64x16 s = fill(0.0), q = fill(0.0);
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const F64x16 c = centred<kScaled>(load(x + i), row);
-    s = s + c;
-    q = q + c * c;
-  }
-  if (i < n) {  // here the filling must be 0 after centring
-    HWY_ALIGN double rest[kLanes];
-    store(centred<kScaled>(load_n(x + i, n - i), row), rest);
-    const F64x16 c = load_n(rest, n - i);
-    s = s + c;
-    q = q + c * c;
-  }
-  return {fold(s), fold(q)};
-}
-HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double pre) {
-  const F64x16 scale = fill(pre);
-  F64x16 s = fill(0.0);
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) s = s + load(x + i) * scale;
-  if (i < n) s = s + load_n(x + i, n - i) * scale;
-  return {fold(s), 0.0};
-}
-
-// Sums over n elements that start at a segment's beginning. Inputs of up to 2^k segments, or the end of a row, are
-// subtrees of the row's tree: so threads may share a long row.
-template <class T>
-HWY_INLINE Sums raw_sums(const T* HWY_RESTRICT x, int64_t n, int64_t ahead = 0) {
-  if (n <= kNarrowSegment) return segment_raw_sums(x, static_cast<size_t>(n), ahead);
-  Tree<Sums> tree;
-  for (int64_t i = 0; i < n; i += kNarrowSegment)
-    tree.push(segment_raw_sums(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), ahead));
-  return tree.total();
-}
-template <class T>
-HWY_NOINLINE Moments moments(const T* HWY_RESTRICT x, int64_t n, double x0) {
-  Tree<Moments> tree;
-  for (int64_t i = 0; i < n; i += kNarrowSegment)
-    tree.push(segment_moments(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), x0));
-  return tree.total();
-}
-HWY_INLINE double wide_sum(const double* HWY_RESTRICT x, int64_t n, double pre) {
-  Tree<Sums> tree;
-  for (int64_t i = 0; i < n; i += kWideSegment)
-    tree.push(segment_wide_sums(x + i, static_cast<size_t>(HWY_MIN(kWideSegment, n - i)), pre));
-  return tree.total().a;
-}
-inline HWY_NOINLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, const WideRow& row) {
-  Tree<Sums> tree;
-  const bool scaled = row.pre != 1.0 || row.post != 1.0;
-  for (int64_t i = 0; i < n; i += kWideSegment) {
-    const size_t count = static_cast<size_t>(HWY_MIN(kWideSegment, n - i));
-    tree.push(scaled ? segment_centred_sums<true>(x + i, count, row) : segment_centred_sums<false>(x + i, count, row));
-  }
-  return tree.total();
-}
-
-HWY_INLINE double first_element(const float* x) { return static_cast<double>(*x); }
-HWY_INLINE double first_element(const double* x) { return *x; }
-template <class T>
-HWY_INLINE double first_element(const T* x) {
-  return hn::GetLane(load_f64(Tail<T>(x, 1, T{}).values).v[0]);
-}
 
 // ---------------------------------------------------------------- from sums to the scalars of float32 or half rows
 // x_hat = fma(x - hi, r, b). (mean - hi) is exact. Its product with r is below 2^-22 for plain rows, so that rounding it

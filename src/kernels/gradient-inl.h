@@ -1,0 +1,241 @@
+// The gradient of a row and the sums it needs. With g = gamma * dy and mean() over a row:
+//     A = mean(g), B = mean(g * x_hat), dx = ((g - A) - x_hat * B) * rstd, dgamma += dy * x_hat, dbeta += dy.
+#if defined(TRUENORM_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRUENORM_GRADIENT_INL_H_
+#undef TRUENORM_GRADIENT_INL_H_
+#else
+#define TRUENORM_GRADIENT_INL_H_
+#endif
+
+#include "forward-inl.h"
+#include "kernels.h"
+#include "lanes-inl.h"
+#include "parameters-inl.h"
+#include "stats-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace truenorm {
+namespace HWY_NAMESPACE {
+
+// ---------------------------------------------------------------- the formula, for sixteen features of one row
+// x_hat is float32 in plain rows, float64 in all others. sum() adds the features to the row's sums, dx() gives their
+// gradient, add_dgamma() and add_dbeta() add them to the totals over the rows.
+
+struct PlainGradient {
+  PlainFinish finish;
+  F32x16 A, K;
+  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), A(fill(grad.A32)), K(fill(-grad.K)) {}
+  HWY_INLINE void sum(const F32x16& x, const F32x16& dy, const F32x16& gamma, F64x16& a, F64x16& b, F32x16& gmax) const {
+    const F32x16 g = gamma * dy;
+    const F64x16 g64 = widen(g);
+    a = a + g64;
+    b = add_exact_product(g64, widen(finish.x_hat(x)), b);
+    gmax = max_abs(gmax, g);
+  }
+  HWY_INLINE F32x16 dx(const F32x16& x, const F32x16& dy, const F32x16& gamma) const {
+    return dx_from(finish.x_hat(x), dy, gamma);
+  }
+  HWY_INLINE F32x16 dx_from(const F32x16& x_hat, const F32x16& dy, const F32x16& gamma) const {
+    return fma(x_hat, K, gamma * dy - A) * finish.r;
+  }
+  HWY_INLINE void add_dgamma(const F32x16& x, const F32x16& dy, double* total, double*) const {
+    store(add_exact_product(widen(dy), widen(finish.x_hat(x)), load(total)), total);
+  }
+  static HWY_INLINE void add_dbeta(const F32x16& dy, double* total, double*) { store(load(total) + widen(dy), total); }
+};
+
+struct ExactGradient {
+  ExactFinish finish;
+  F64x16 A, B;
+  HWY_INLINE explicit ExactGradient(const NarrowGrad& grad) : finish(grad.row), A(fill(grad.A)), B(fill(grad.B)) {}
+  HWY_INLINE void sum(const F32x16& x, const F32x16& dy, const F32x16& gamma, F64x16& a, F64x16& b, F32x16&) const {
+    const F64x16 g = widen(gamma) * widen(dy);
+    a = a + g;
+    b = b + g * finish.x_hat(widen(x));
+  }
+  HWY_INLINE F32x16 dx(const F32x16& x, const F32x16& dy, const F32x16& gamma) const {
+    return round_to_f32(((widen(gamma) * widen(dy) - A) - finish.x_hat(widen(x)) * B) * finish.rstd);
+  }
+  HWY_INLINE void add_dgamma(const F32x16& x, const F32x16& dy, double* total, double*) const {
+    store(load(total) + widen(dy) * finish.x_hat(widen(x)), total);
+  }
+  static HWY_INLINE void add_dbeta(const F32x16& dy, double* total, double*) { store(load(total) + widen(dy), total); }
+};
+
+// Knuth's two-sum keeps the rounding errors of a float64 total, so that any number of rows stays within the bound.
+HWY_INLINE void add_with_error(const F64x16& v, const F64x16& v_error, double* total, double* error) {
+  const F64x16 s = load(total);
+  const F64x16 sum = s + v, part = sum - s;
+  store((load(error) + v_error) + ((s - (sum - part)) + (v - part)), error);
+  store(sum, total);
+}
+
+template <bool kScaled>
+struct WideGradient {
+  WideFinish<kScaled> finish;
+  F64x16 A, B, rstd;
+  HWY_INLINE explicit WideGradient(const WideGrad& grad)
+      : finish(grad.row), A(fill(grad.A)), B(fill(grad.B)), rstd(fill(grad.row.rstd)) {}
+  HWY_INLINE void sum(const F64x16& x, const F64x16& dy, const F64x16& gamma, F64x16& a, F64x16& b, F32x16&) const {
+    const F64x16 g = gamma * dy;
+    a = a + g;
+    b = b + g * finish.x_hat(x);
+  }
+  HWY_INLINE F64x16 dx(const F64x16& x, const F64x16& dy, const F64x16& gamma) const {
+    return ((gamma * dy - A) - finish.x_hat(x) * B) * rstd;
+  }
+  HWY_INLINE void add_dgamma(const F64x16& x, const F64x16& dy, double* total, double* error) const {
+    add_with_error(dy * finish.x_hat(x), fill(0.0), total, error);
+  }
+  static HWY_INLINE void add_dbeta(const F64x16& dy, double* total, double* error) {
+    add_with_error(dy, fill(0.0), total, error);
+  }
+};
+
+// ---------------------------------------------------------------- row sums
+struct GradSums {
+  Sums sums;
+  float gmax;  // largest |g|, of plain rows
+};
+HWY_INLINE GradSums merge(const GradSums& l, const GradSums& r) {
+  return {merge(l.sums, r.sums), HWY_MAX(l.gmax, r.gmax)};
+}
+
+// The distances in elements to the rows that are fetched meanwhile; 0: none are.
+struct Ahead {
+  int64_t x, dy;
+};
+template <class Gradient, class T, class G>
+HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
+                                          const Compute<T>* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
+  F64x16 a = fill(0.0), b = fill(0.0);
+  F32x16 gmax = fill(0.0f);
+  size_t i = 0;
+  if (ahead.x)
+    for (; i + kLanes <= n; i += kLanes) {
+      prefetch(x + ahead.x + i);
+      prefetch(dy + ahead.dy + i);
+      gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
+    }
+  for (; i + kLanes <= n; i += kLanes) gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
+  if (i < n) {
+    // The filling has dy = 0, and an x of this row so that its x_hat is a number whenever the row's are: it adds 0.
+    const Tail<T> x_rest(x + i, n - i, x[i]);
+    gradient.sum(load(x_rest.values), load_n(dy + i, n - i), load_n(gamma + i, n - i), a, b, gmax);
+  }
+  return {{fold(a), fold(b)}, largest(gmax)};
+}
+
+// By the row's kind.
+template <class T, class G>
+HWY_NOINLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
+                                 const Ahead& ahead = {}) {
+  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(PlainGradient(grad), x, dy, gamma, n, ahead);
+  return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
+}
+inline HWY_NOINLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n,
+                                 const Ahead& ahead = {}) {
+  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(WideGradient<false>(grad), x, dy, gamma, n, ahead);
+  return segment_gradient_sums(WideGradient<true>(grad), x, dy, gamma, n, ahead);
+}
+
+// NaN and infinities in g make the whole row's dx NaN.
+template <class Grad>
+HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
+  const bool finite = is_finite(sums.a) && is_finite(sums.b);
+  grad.A = finite ? sums.a / n : static_cast<double>(NAN);
+  grad.B = sums.b / n;
+}
+
+// From sums to scalars: false when the row must be summed again as an exact one, because float32 could not hold g well.
+HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad) {
+  set_means(total.sums, static_cast<double>(d), grad);
+  if (grad.row.kind == RowKind::Exact) return true;
+  // Below 2^-60, products that float32 flushes could matter; above 2^60, what follows could overflow.
+  const bool in_range = total.gmax == 0 || (total.gmax >= 0x1p-60f && total.gmax <= 0x1p60f);
+  if (!(in_range && is_finite(total.sums.a) && is_finite(total.sums.b))) {
+    grad.row.kind = RowKind::Exact;
+    return false;
+  }
+  const double rho = grad.row.rstd / static_cast<double>(grad.row.r);  // undoes the rounding of r, twice
+  grad.A32 = static_cast<float>(grad.A);
+  grad.K = static_cast<float>(grad.B * (rho * rho));
+  return true;
+}
+HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, WideGrad& grad) {
+  set_means(total.sums, static_cast<double>(d), grad);
+  return true;
+}
+
+template <class T>
+struct GradOf {
+  using type = NarrowGrad;
+  static constexpr int64_t kSegment = kNarrowSegment;
+  static HWY_INLINE NarrowGrad& get(GradRow& row) { return row.narrow; }
+  static HWY_INLINE const NarrowGrad& get(const GradRow& row) { return row.narrow; }
+};
+template <>
+struct GradOf<double> {
+  using type = WideGrad;
+  static constexpr int64_t kSegment = kWideSegment;
+  static HWY_INLINE WideGrad& get(GradRow& row) { return row.wide; }
+  static HWY_INLINE const WideGrad& get(const GradRow& row) { return row.wide; }
+};
+
+// The row as backward sees it, from the record of forward or from x.
+template <class T>
+HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
+  decltype(to_saved(row_statistics(x, task.d, task.eps))) saved;
+  if (task.saved)
+    memcpy(&saved, static_cast<const char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), sizeof(saved));
+  else
+    saved = to_saved(row_statistics(x, task.d, task.eps));
+  return from_saved(saved, first_element(x));
+}
+
+// Sums of up to kBatch rows, those in `which`, block by block of columns.
+template <class T, class G>
+HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
+                              GradRow* grads) {
+  Tree<GradSums> tree[kBatch];
+  Ahead ahead{};
+  if (task.traffic.from_memory && first + 2 * rows <= task.rows) ahead = {rows * task.x_stride, rows * task.dy_stride};
+  for (int64_t begin = 0; begin < task.d; begin += kColumns) {
+    const int64_t end = HWY_MIN(begin + kColumns, task.d);
+    const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
+    for (int64_t r = 0; r < rows; ++r) {
+      if (!(which >> r & 1)) continue;
+      const T* x = static_cast<const T*>(task.x) + (first + r) * task.x_stride;
+      const G* dy = static_cast<const G*>(task.dy) + (first + r) * task.dy_stride;
+      for (int64_t i = begin; i < end; i += GradOf<T>::kSegment)
+        tree[r].push(segment_sums(GradOf<T>::get(grads[r]), x + i, dy + i, gamma_block + (i - begin),
+                                  static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, end - i)), ahead));
+    }
+  }
+  uint32_t again = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    if (which >> r & 1 && !set_gradient(tree[r].total(), task.d, GradOf<T>::get(grads[r]))) again |= 1u << r;
+  return again;
+}
+
+template <class T, class G>
+HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, GradRow* grads) {
+  for (int64_t r = 0; r < rows; ++r)
+    GradOf<T>::get(grads[r]).row = backward_row(task, static_cast<const T*>(task.x) + (first + r) * task.x_stride, first + r);
+  const uint32_t again = sum_group<T, G>(task, gamma, first, rows, (1u << rows) - 1, grads);
+  if (again) sum_group<T, G>(task, gamma, first, rows, again, grads);
+}
+
+template <class T, class G>
+void backward_sums(const BackwardTask& task) {
+  Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
+  const int64_t group = group_rows<T>(task.d);
+  for (int64_t first = 0; first < task.rows; first += group)
+    group_sums<T, G>(task, gamma, first, HWY_MIN(group, task.rows - first), task.grad_rows + first);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace truenorm
+HWY_AFTER_NAMESPACE();
+
+#endif  // TRUENORM_GRADIENT_INL_H_

@@ -1,0 +1,258 @@
+// Sixteen elements between memory and vectors: conversions of the half types, the last elements of a row, stores around
+// the caches. No alignment is demanded but by stream(), and no byte outside the elements is touched.
+#if defined(TRUENORM_MEMORY_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRUENORM_MEMORY_INL_H_
+#undef TRUENORM_MEMORY_INL_H_
+#else
+#define TRUENORM_MEMORY_INL_H_
+#endif
+
+#include <string.h>
+
+#include "hwy/cache_control.h"
+#include "lanes-inl.h"
+#include "types.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace truenorm {
+namespace HWY_NAMESPACE {
+
+// ---------------------------------------------------------------- loads of sixteen elements, no alignment demanded
+HWY_INLINE F32x16 load(const float* HWY_RESTRICT p) {
+  F32x16 z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::LoadU(F32(), p + i * kF32Lanes);
+  return z;
+}
+HWY_INLINE F64x16 load(const double* HWY_RESTRICT p) {
+  F64x16 z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) z.v[i] = hn::LoadU(F64(), p + i * kF64Lanes);
+  return z;
+}
+HWY_INLINE F32x16 load(const BFloat16* HWY_RESTRICT p) {
+  const hn::Rebind<uint16_t, F32> half;
+  const hn::RebindToUnsigned<F32> word;
+  F32x16 z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) {
+    const auto u = hn::LoadU(half, reinterpret_cast<const uint16_t*>(p) + i * kF32Lanes);
+    z.v[i] = hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(word, u)));
+  }
+  return z;
+}
+HWY_INLINE F32x16 load(const Float16* HWY_RESTRICT p) {
+  F32x16 z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) {
+#if HWY_CAP_GE256
+    const hn::Rebind<hwy::float16_t, F32> half;  // F16C: exact, subnormals included
+    z.v[i] = hn::PromoteTo(F32(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p) + i * kF32Lanes));
+#else
+    // Integer arithmetic: the exponent and fraction shifted into place and rescaled by an exact multiplication, which
+    // also normalizes subnormals; infinities and NaNs get the largest exponent.
+    const hn::Rebind<uint16_t, F32> half;
+    const hn::RebindToUnsigned<F32> word;
+    const auto u = hn::PromoteTo(word, hn::LoadU(half, reinterpret_cast<const uint16_t*>(p) + i * kF32Lanes));
+    const auto magnitude = hn::ShiftLeft<13>(hn::And(u, hn::Set(word, 0x7FFFu)));
+    const VF32 scaled = hn::Mul(hn::BitCast(F32(), magnitude), hn::Set(F32(), 0x1p112f));
+    const auto special = hn::Ge(scaled, hn::Set(F32(), 65536.0f));
+    const VF32 whole = hn::IfThenElse(special, hn::BitCast(F32(), hn::Or(magnitude, hn::Set(word, 0x7F800000u))), scaled);
+    const auto sign = hn::ShiftLeft<16>(hn::And(u, hn::Set(word, 0x8000u)));
+    z.v[i] = hn::Or(whole, hn::BitCast(F32(), sign));
+#endif
+  }
+  return z;
+}
+
+// ---------------------------------------------------------------- stores of sixteen elements; NaNs are canonical already
+HWY_INLINE void store(const F32x16& x, float* HWY_RESTRICT p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) hn::StoreU(x.v[i], F32(), p + i * kF32Lanes);
+}
+HWY_INLINE void store(const F64x16& x, double* HWY_RESTRICT p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) hn::StoreU(x.v[i], F64(), p + i * kF64Lanes);
+}
+// Half types, as vectors of 16-bit words. Values are below 2^16: the saturating conversion is exact.
+using Word16 = hn::Rebind<uint16_t, F32>;
+struct U16x16 {
+  hn::Vec<Word16> v[kF32Vectors];
+};
+HWY_INLINE hn::Vec<Word16> lower_half(hn::Vec<hn::RebindToUnsigned<F32>> word) {
+  return hn::DemoteTo(Word16(), hn::BitCast(hn::RebindToSigned<F32>(), word));
+}
+// Round to nearest even in integer arithmetic: the instruction for it flushes subnormals.
+HWY_INLINE U16x16 to_half(const F32x16& x, const BFloat16*) {
+  const hn::RebindToUnsigned<F32> word;
+  U16x16 z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) {
+    const auto raw = hn::BitCast(word, x.v[i]);
+    const auto last = hn::And(hn::ShiftRight<16>(raw), hn::Set(word, 1u));
+    z.v[i] = lower_half(hn::ShiftRight<16>(hn::Add(raw, hn::Add(last, hn::Set(word, 0x7FFFu)))));
+  }
+  return z;
+}
+HWY_INLINE U16x16 to_half(const F32x16& x, const Float16*) {
+  U16x16 z;
+#if HWY_CAP_GE256
+  const hn::Rebind<hwy::float16_t, F32> half;  // F16C rounds to nearest even and keeps subnormals
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::BitCast(Word16(), hn::DemoteTo(half, x.v[i]));
+#else
+  // Integer arithmetic for normal results, one float32 addition for subnormal ones.
+  const hn::RebindToUnsigned<F32> word;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) {
+    const auto sign = hn::And(hn::BitCast(word, x.v[i]), hn::Set(word, 0x80000000u));
+    const VF32 magnitude = hn::Abs(x.v[i]);
+    // Normal results: round to 11 bits, then move the exponent from bias 127 to 15.
+    const auto bits = hn::BitCast(word, magnitude);
+    const auto last = hn::And(hn::ShiftRight<13>(bits), hn::Set(word, 1u));
+    const auto rounded = hn::ShiftRight<13>(hn::Add(bits, hn::Add(last, hn::Set(word, 0x0FFFu))));
+    const auto normal = hn::Sub(rounded, hn::Set(word, (127u - 15u) << 10));
+    // Subnormal results: 0.5 has its last place at 2^-24, where theirs is.
+    const auto subnormal = hn::Sub(hn::BitCast(word, hn::Add(magnitude, hn::Set(F32(), 0.5f))), hn::Set(word, 0x3F000000u));
+    const auto is_subnormal = hn::MaskFromVec(hn::BitCast(word, hn::VecFromMask(F32(), hn::Lt(magnitude, hn::Set(F32(), 0x1p-14f)))));
+    const auto overflows = hn::MaskFromVec(hn::BitCast(word, hn::VecFromMask(F32(), hn::Ge(magnitude, hn::Set(F32(), 65520.0f)))));
+    const auto is_nan = hn::MaskFromVec(hn::BitCast(word, hn::VecFromMask(F32(), hn::Ne(magnitude, magnitude))));
+    auto result = hn::IfThenElse(is_subnormal, subnormal, normal);
+    result = hn::IfThenElse(overflows, hn::Set(word, 0x7C00u), result);
+    result = hn::IfThenElse(is_nan, hn::Set(word, 0x7E00u), result);
+    z.v[i] = lower_half(hn::Or(result, hn::ShiftRight<16>(sign)));
+  }
+#endif
+  return z;
+}
+template <class T>
+HWY_INLINE void store(const F32x16& x, T* HWY_RESTRICT p) {
+  const U16x16 half = to_half(x, p);
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) hn::StoreU(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
+}
+
+// Stores around the caches; p is a multiple of kStreamAlign bytes.
+constexpr size_t kStreamAlign = 64;
+HWY_INLINE void stream(const F32x16& x, float* HWY_RESTRICT p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(x.v[i], F32(), p + i * kF32Lanes);
+}
+HWY_INLINE void stream(const F64x16& x, double* HWY_RESTRICT p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) hn::Stream(x.v[i], F64(), p + i * kF64Lanes);
+}
+template <class T>
+HWY_INLINE void stream(const F32x16& x, T* HWY_RESTRICT p) {
+  const U16x16 half = to_half(x, p);
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
+}
+template <bool kStream, class V, class T>
+HWY_INLINE void put(const V& x, T* HWY_RESTRICT p) {
+  if constexpr (kStream) stream(x, p);
+  else store(x, p);
+}
+// Elements before the first that may be streamed to.
+template <class T>
+HWY_INLINE size_t before_stream(const T* p) {
+  return (kStreamAlign - reinterpret_cast<uintptr_t>(p) % kStreamAlign) % kStreamAlign / sizeof(T);
+}
+
+// Asks for a line of the next rows, into the L2 cache: L1 has these rows.
+template <class T>
+HWY_INLINE void prefetch(const T* p) {
+  __builtin_prefetch(p, 0, 2);
+}
+
+// Loads as float64, for sums.
+HWY_INLINE F64x16 load_f64(const float* HWY_RESTRICT p) {
+  F64x16 z;  // converts from memory: half the loads and no shuffles
+  const hn::Rebind<float, F64> half;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) z.v[i] = hn::PromoteTo(F64(), hn::LoadU(half, p + i * kF64Lanes));
+  return z;
+}
+HWY_INLINE F64x16 load_f64(const double* HWY_RESTRICT p) { return load(p); }
+template <class T>
+HWY_INLINE F64x16 load_f64(const T* HWY_RESTRICT p) {
+  return widen(load(p));
+}
+
+// ---------------------------------------------------------------- the last elements of a row
+// n < 16 elements copied to a whole sixteen, the rest filled with `rest`: no byte outside the row is read or written.
+template <class T>
+struct Tail {
+  HWY_ALIGN T values[kLanes];
+  HWY_INLINE Tail() {}
+  HWY_INLINE Tail(const T* HWY_RESTRICT p, size_t n, T rest) {
+    for (size_t i = 0; i < kLanes; ++i) values[i] = i < n ? p[i] : rest;
+  }
+  HWY_INLINE void copy_to(T* HWY_RESTRICT p, size_t n) const {
+    for (size_t i = 0; i < n; ++i) p[i] = values[i];
+  }
+};
+
+// The first n < 16 of sixteen elements, zeros after them. Masked where the instruction set does not touch what is masked.
+#if HWY_CAP_GE256
+template <class D, class T, size_t kVectors>
+HWY_INLINE void load_masked(D d, const T* HWY_RESTRICT p, size_t n, hn::Vec<D> (&v)[kVectors]) {
+  constexpr size_t kN = hn::MaxLanes(D());
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kVectors; ++i)
+    v[i] = n >= (i + 1) * kN ? hn::LoadU(d, p + i * kN)
+                             : hn::MaskedLoad(hn::FirstN(d, n > i * kN ? n - i * kN : 0), d, p + i * kN);
+}
+template <class D, class T, size_t kVectors>
+HWY_INLINE void store_masked(D d, const hn::Vec<D> (&v)[kVectors], T* HWY_RESTRICT p, size_t n) {
+  constexpr size_t kN = hn::MaxLanes(D());
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kVectors; ++i) {
+    if (n >= (i + 1) * kN)
+      hn::StoreU(v[i], d, p + i * kN);
+    else if (n > i * kN)
+      hn::BlendedStore(v[i], hn::FirstN(d, n - i * kN), d, p + i * kN);
+  }
+}
+HWY_INLINE F32x16 load_n(const float* HWY_RESTRICT p, size_t n) {
+  F32x16 z;
+  load_masked(F32(), p, n, z.v);
+  return z;
+}
+HWY_INLINE F64x16 load_n(const double* HWY_RESTRICT p, size_t n) {
+  F64x16 z;
+  load_masked(F64(), p, n, z.v);
+  return z;
+}
+HWY_INLINE void store_n(const F32x16& x, float* HWY_RESTRICT p, size_t n) { store_masked(F32(), x.v, p, n); }
+HWY_INLINE void store_n(const F64x16& x, double* HWY_RESTRICT p, size_t n) { store_masked(F64(), x.v, p, n); }
+#else
+HWY_INLINE F64x16 load_n(const double* HWY_RESTRICT p, size_t n) { return load(Tail<double>(p, n, 0.0).values); }
+HWY_INLINE void store_n(const F64x16& x, double* HWY_RESTRICT p, size_t n) {
+  Tail<double> lanes;
+  store(x, lanes.values);
+  lanes.copy_to(p, n);
+}
+#endif
+template <class T>
+HWY_NOINLINE F32x16 load_n(const T* HWY_RESTRICT p, size_t n) {
+  return load(Tail<T>(p, n, T{}).values);
+}
+template <class T>
+HWY_NOINLINE void store_n(const F32x16& x, T* HWY_RESTRICT p, size_t n) {
+  Tail<T> lanes;
+  store(x, lanes.values);
+  lanes.copy_to(p, n);
+}
+
+HWY_INLINE F64x16 load_f64_n(const double* HWY_RESTRICT p, size_t n) { return load_n(p, n); }
+template <class T>
+HWY_INLINE F64x16 load_f64_n(const T* HWY_RESTRICT p, size_t n) {
+  return widen(load_n(p, n));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace truenorm
+HWY_AFTER_NAMESPACE();
+
+#endif  // TRUENORM_MEMORY_INL_H_
