@@ -13,6 +13,7 @@ NOTEBOOK = ROOT / "examples" / "python" / "worked_examples.ipynb"
 
 def test_notebook(monkeypatch):
     matplotlib = pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib.pyplot")
     matplotlib.use("agg")
     monkeypatch.chdir(ROOT)
     names = {"__name__": "__main__"}
@@ -25,4 +26,5 @@ def test_notebook(monkeypatch):
             exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
         shown = "".join(line for o in cell["outputs"] if o["output_type"] == "stream" for line in o["text"])
         assert output.getvalue() == shown, cell["id"]
+    matplotlib.pyplot.close("all")
     assert "image/png" in str(cells), "the histogram is stored with the notebook"

@@ -29,13 +29,12 @@ def equal(a, b):
 @common
 @given(rows(size=2**10), st.integers(-1000, 1000))
 def test_exact_shift(x, shift):
-    """Whole numbers shifted by a whole number: the same exact answer, so both results are inside its bound; and the same
-    bits where float32 holds the mean exactly, as it does when d is a power of two."""
+    """Whole numbers shifted by a whole number have the same exact answer. (Its last bit may differ: how sums are taken
+    depends on the size of the mean.)"""
     x = np.trunc(x)
-    y, shifted = truenorm.layer_norm(x), truenorm.layer_norm(x + np.float32(shift))
-    Truth(x).check(shifted)
-    d = x.shape[-1]
-    assert d & (d - 1) or equal(y, shifted)
+    y, shifted = truenorm.layer_norm_forward(x + np.float32(shift))
+    Truth(x).check(y)
+    np.testing.assert_allclose(shifted.var, truenorm.layer_norm_forward(x)[1].var, rtol=2.0**-43, atol=0)
 
 
 @common
