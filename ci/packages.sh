@@ -14,6 +14,8 @@ build  ninja-build            command ninja
 build  libhwy-dev             header  hwy/highway.h
 cli    libcli11-dev           header  CLI/CLI.hpp
 cli    nlohmann-json3-dev     header  nlohmann/json.hpp
+cli    zlib1g-dev             header  zlib.h
+cli    libminizip-dev         header  minizip/unzip.h
 test   libgtest-dev           header  gtest/gtest.h
 test   libmpfr-dev            header  mpfr.h
 test   pkg-config             command pkg-config
@@ -22,9 +24,13 @@ python python3-venv           module  ensurepip
 python python3-dev            python_header Python.h
 bench  libbenchmark-dev       header  benchmark/benchmark.h
 bench  libdnnl-dev            header  oneapi/dnnl/dnnl.hpp
+ci     fish                   command fish
+ci     zsh                    command zsh
 ci     ccache                 command ccache
 ci     clang-16               command clang++-16
 ci     g++-aarch64-linux-gnu  command aarch64-linux-gnu-g++
+ci     fish                   command fish
+ci     zsh                    command zsh
 ci     googletest             file    /usr/src/googletest/CMakeLists.txt
 ci     qemu-user              command qemu-aarch64
 '
