@@ -16,6 +16,8 @@ cli    libcli11-dev           header  CLI/CLI.hpp
 cli    nlohmann-json3-dev     header  nlohmann/json.hpp
 cli    zlib1g-dev             header  zlib.h
 cli    libminizip-dev         header  minizip/unzip.h
+cli    zlib1g-dev             header  zlib.h
+cli    libminizip-dev         header  minizip/unzip.h
 test   libgtest-dev           header  gtest/gtest.h
 test   libmpfr-dev            header  mpfr.h
 test   pkg-config             command pkg-config
