@@ -11,22 +11,21 @@ WERROR ?= 0
 VENV     := .venv
 CMAKE    := cmake
 REQUIRE  := ci/packages.sh require
-CONFIGURE = $(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
+# Compilations are cached where ccache is there, which may be only after packages were installed.
+LAUNCHER  = $${CMAKE_CXX_COMPILER_LAUNCHER:-$$(command -v ccache)}
+CACHED    = CMAKE_C_COMPILER_LAUNCHER=$(LAUNCHER) CMAKE_CXX_COMPILER_LAUNCHER=$(LAUNCHER)
+CONFIGURE = $(CACHED) $(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
             -DTRUENORM_WERROR=$(if $(filter-out 0,$(WERROR)),ON,OFF)
 COMPILE   = $(CMAKE) --build $(BUILD) --parallel $(JOBS)
-CTEST     = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS)
-PYTEST    = TRUENORM_BIN=$(abspath $(BUILD))/cli $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
+CTEST     = $(CACHED) ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS)
+PYTEST    = $(CACHED) TRUENORM_BIN=$(abspath $(BUILD))/cli $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 
 export PYTHON
 # Read by CMake when it first configures a folder, pip's build folders included.
 export CMAKE_GENERATOR ?= Ninja
-ifneq ($(shell command -v ccache),)
-export CMAKE_C_COMPILER_LAUNCHER ?= ccache
-export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
-# Clones in other folders share what was compiled.
+# The library, the Python package and the tests' projects compile the same kernels; clones in other folders share them.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
-endif
 
 .PHONY: help
 help: ## List these commands
@@ -62,7 +61,7 @@ BENCH_ARGS ?= --quick
 bench: ## Time forward and backward beside a copy of the same bytes and beside other libraries
 	@$(REQUIRE) build cli python bench
 	@$(MAKE) --no-print-directory $(VENV)/.package $(VENV)/.bench
-	@$(CMAKE) -S . -B $(BUILD)/bench --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DTRUENORM_BUILD_BENCH=ON \
+	@$(CACHED) $(CMAKE) -S . -B $(BUILD)/bench --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DTRUENORM_BUILD_BENCH=ON \
 	  -DTRUENORM_BUILD_TESTS=OFF -DTRUENORM_BENCH_PREFIX=$(abspath $(VENV))
 	@$(CMAKE) --build $(BUILD)/bench --parallel $(JOBS) --target bench_runners
 	@$(VENV)/bin/python bench/run.py --build $(BUILD)/bench $(BENCH_ARGS)
@@ -114,7 +113,8 @@ $(VENV)/.bench: bench/requirements.txt $(VENV)/.requirements
 
 $(VENV)/.package: $(PACKAGE_SOURCES) $(VENV)/.requirements
 	@echo "Installing the package truenorm into $(VENV)"
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check .
+	@$(CACHED) $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --config-settings=cmake.define.TRUENORM_WERROR=$(if $(filter-out 0,$(WERROR)),ON,OFF) .
 	@touch $@
 
 .PHONY: clean

@@ -20,6 +20,7 @@ cli    zlib1g-dev             header  zlib.h
 cli    libminizip-dev         header  minizip/unzip.h
 test   libgtest-dev           header  gtest/gtest.h
 test   libmpfr-dev            header  mpfr.h
+test   ccache                 command ccache
 test   pkg-config             command pkg-config
 python python3                command python3
 python python3-venv           module  ensurepip
@@ -28,7 +29,6 @@ bench  libbenchmark-dev       header  benchmark/benchmark.h
 bench  libdnnl-dev            header  oneapi/dnnl/dnnl.hpp
 ci     fish                   command fish
 ci     zsh                    command zsh
-ci     ccache                 command ccache
 ci     clang-16               command clang++-16
 ci     g++-aarch64-linux-gnu  command aarch64-linux-gnu-g++
 ci     fish                   command fish
