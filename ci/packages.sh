@@ -16,8 +16,6 @@ cli    libcli11-dev           header  CLI/CLI.hpp
 cli    nlohmann-json3-dev     header  nlohmann/json.hpp
 cli    zlib1g-dev             header  zlib.h
 cli    libminizip-dev         header  minizip/unzip.h
-cli    zlib1g-dev             header  zlib.h
-cli    libminizip-dev         header  minizip/unzip.h
 test   libgtest-dev           header  gtest/gtest.h
 test   libmpfr-dev            header  mpfr.h
 test   ccache                 command ccache
@@ -31,8 +29,6 @@ ci     fish                   command fish
 ci     zsh                    command zsh
 ci     clang-16               command clang++-16
 ci     g++-aarch64-linux-gnu  command aarch64-linux-gnu-g++
-ci     fish                   command fish
-ci     zsh                    command zsh
 ci     googletest             file    /usr/src/googletest/CMakeLists.txt
 ci     qemu-user              command qemu-aarch64
 '

@@ -14,7 +14,11 @@ namespace truenorm::cli {
 void add_explain(CLI::App& app);
 void add_apply(CLI::App& app);
 void add_stats(CLI::App& app);
+void add_backward(CLI::App& app);
 void add_info(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_manual(CLI::App& app);
 
 }  // namespace truenorm::cli
 

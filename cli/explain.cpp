@@ -8,34 +8,41 @@
 #include "commands.h"
 #include "elements.h"
 #include "histogram.h"
-#include "npy.h"
 #include "numbers.h"
 #include "output.h"
+#include "parameter.h"
+#include "rows.h"
 #include "terminal.h"
 #include "walkthrough.h"
 
 namespace truenorm::cli {
 namespace {
 
+// Every number of a walk-through is printed or at least held; nobody reads a longer one.
+constexpr int64_t kMostFeatures = 1000000;
+
 struct Options {
   std::vector<std::string> numbers;
-  std::string file, row, gamma, beta, eps = "1e-5";
+  ParameterOptions parameters;
+  std::string file, row, axis = "-1";
   bool histogram = false, json = false;
 };
 
-std::vector<double> row_of_file(const Options& options) {
-  NpyReader reader(options.file);
-  const NpyHeader& header = reader.header();
-  if (header.shape.empty()) throw BadInput(options.file + ": has shape (); expected at least one axis");
-  if (header.fortran_order && header.shape.size() > 1)
-    throw BadInput(options.file + ": is in Fortran order; expected C order");
-  const int64_t d = header.shape.back();
-  const int64_t rows = d ? header.elements() / d : 0;
-  if (rows == 0) throw BadInput(options.file + ": has shape " + shape_text(header.shape) + ", no rows");
-  const int64_t row = parse_integer(options.row.empty() ? "0" : options.row, "--row", 0, rows - 1);
-  std::vector<std::byte> elements(static_cast<size_t>(d) * truenorm_dtype_size(header.dtype));
-  reader.seek(row * d);
-  reader.read(elements);
+std::vector<double> row_of_file(const Options& options, std::string& file) {
+  ArrayReader reader(options.file);
+  file = reader.file();
+  const ArrayHeader& header = reader.header();
+  const RowLayout layout = row_layout(header, options.axis, options.file);
+  if (layout.rows() == 0 || layout.d == 0)
+    throw BadInput(options.file + ": has shape " + shape_text(header.shape) + ", no rows");
+  if (layout.d > kMostFeatures) {
+    throw BadInput(options.file + ": a row has " + grouped(layout.d) + " features; expected at most " +
+                   grouped(kMostFeatures));
+  }
+  const int64_t row = parse_integer(options.row.empty() ? "0" : options.row, "--row", 0, layout.rows() - 1);
+  if (layout.inner > 1) reader.make_seekable();
+  std::vector<std::byte> elements;
+  RowReader(reader, layout).read({row, 1}, elements);
   return decode(elements, header.dtype);
 }
 
@@ -95,11 +102,11 @@ void run(const Options& options) {
                                         : "expected either numbers or --file, not both");
   }
   if (!options.row.empty() && options.file.empty()) throw BadInput("--row: expected together with --file");
-  const auto gamma = read_parameter(options.gamma, "--gamma");
-  const auto beta = read_parameter(options.beta, "--beta");
-  const double eps = parse_eps(options.eps);
-  const std::vector<double> x = options.file.empty() ? numbers_of_line(options) : row_of_file(options);
+  const double eps = parse_eps(options.parameters.eps);
+  std::string file;
+  const std::vector<double> x = options.file.empty() ? numbers_of_line(options) : row_of_file(options, file);
   refuse_not_finite(x, "x");
+  const auto [gamma, beta, files] = read_parameters(options.parameters, file, static_cast<int64_t>(x.size()));
   if (gamma) refuse_not_finite(gamma->values, "--gamma");
   if (beta) refuse_not_finite(beta->values, "--beta");
 
@@ -120,14 +127,11 @@ void add_explain(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "Normalize one token step by step, by hand and computed");
   command->add_option("numbers", options->numbers, "The features of one token, separated by spaces or commas")
       ->type_name("");
-  command->add_option("--file", options->file, "Take the token from a .npy file instead")->type_name("FILE");
+  command->add_option("--file", options->file, "Take the token from a .npy file or FILE:NAME instead")
+      ->type_name("FILE");
   command->add_option("--row", options->row, "Which row of the file, from 0 [0]")->type_name("N");
-  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")
-      ->type_name("VALUES");
-  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")
-      ->type_name("VALUES");
-  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")
-      ->type_name("NUMBER");
+  command->add_option("--axis", options->axis, "The axis of the file that is normalized over [-1]")->type_name("N");
+  add_parameter_options(*command, options->parameters);
   command->add_flag("--histogram", options->histogram, "Draw the features before and after");
   command->add_flag("--json", options->json, "Print all values as JSON");
   command->footer(

@@ -7,7 +7,7 @@
 #include "bad_input.h"
 #include "commands.h"
 #include "numbers.h"
-#include "output.h"
+#include "signals.h"
 #include "truenorm/truenorm.h"
 
 namespace {
@@ -16,17 +16,29 @@ using namespace truenorm::cli;
 
 constexpr int kBadInput = 2;
 
-int complain(const CLI::App& app, std::string message) {
-  std::string command = "truenorm";
-  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  std::fprintf(stderr, "%s: %s\n", command.c_str(), plain_minus(message).c_str());
+// One line, whatever characters the names of files and arrays are made of.
+int complain(const CLI::App& app, const std::string& message) {
+  std::string line = "truenorm";
+  for (const CLI::App* sub : app.get_subcommands()) line += " " + sub->get_name();
+  line += ": " + plain_minus(message);
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  std::fprintf(stderr, "%s\n", line.c_str());
   return kBadInput;
+}
+
+std::string names_of_commands(const CLI::App& app) {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::string text;
+  for (size_t i = 0; i < commands.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < commands.size() ? ", " : " or ") + commands[i]->get_name();
+  return text;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  handle_signals();
   CLI::App app("Layer normalization, right to the last place and bitwise the same everywhere.", "truenorm");
   app.set_version_flag("--version", std::string("truenorm ") + truenorm_version());
   app.require_subcommand(1);
@@ -34,17 +46,24 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  truenorm explain 3 1 5 7 --gamma 2 --beta 1\n"
       "  truenorm apply x.npy -o y.npy --gamma gamma.npy --beta beta.npy\n"
-      "  truenorm COMMAND --help");
+      "  truenorm COMMAND --help\n\n"
+      "Exit status: 0 done, 1 the answer is no, 2 wrong use or bad input.");
   add_explain(app);
   add_apply(app);
   add_stats(app);
+  add_backward(app);
   add_info(app);
+  add_bench(app);
+  add_completion(app);
+  add_manual(app);
 
   std::vector<std::string> arguments;  // last first, as the parser wants them
   for (int i = argc - 1; i > 0; --i) arguments.push_back(protect_minus(argv[i]));
   try {
     app.parse(std::move(arguments));
     return 0;
+  } catch (const ClosedPipe&) {
+    end_by_closed_pipe();
   } catch (const BadInput& error) {
     return complain(app, error.what());
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -52,11 +71,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::RequiredError& missing) {
     const bool no_command = app.get_subcommands().empty();
     return complain(app, no_command
-                             ? "expected a command: explain, apply, stats or info (--help shows how they are used)"
+                             ? "expected a command: " + names_of_commands(app) + " (--help shows how they are used)"
                              : std::string(missing.what()) + " (--help shows how it is used)");
   } catch (const CLI::ParseError& error) {
     return complain(app, std::string(error.what()) + " (--help shows how it is used)");
   } catch (const std::bad_alloc&) {
+    return complain(app, "not enough memory");
+  } catch (const std::length_error&) {  // a size that no allocation can have
     return complain(app, "not enough memory");
   }
 }

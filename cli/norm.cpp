@@ -36,6 +36,27 @@ void Norm::operator()(int64_t rows, const void* x, void* y, RowStatistics* stati
                                     {y, nullptr, y_dtype}, statistics ? &stats : nullptr, eps, &options));
 }
 
+void backward(const Norm& norm, const Gradients& types, int64_t rows, const void* dy, const void* x, void* dx,
+              double* dgamma, double* dbeta) {
+  const truenorm_shape shape = {norm.d, 1, {rows}};
+  truenorm_options options = TRUENORM_OPTIONS_INIT;
+  options.num_threads = norm.num_threads;
+  check(truenorm_layer_norm_backward(&shape, {dy, nullptr, types.dy_dtype}, {x, nullptr, norm.x_dtype},
+                                     norm.parameters.gamma.input(), nullptr, norm.eps, {dx, nullptr, types.dx_dtype},
+                                     {dgamma, nullptr, TRUENORM_FLOAT64}, {dbeta, nullptr, TRUENORM_FLOAT64},
+                                     &options));
+}
+
+void Norm::refuse_types() const {
+  const std::vector<std::byte> nothing(sizeof(double));
+  Norm empty = *this;
+  empty.d = 0;
+  empty.parameters.gamma.bytes.clear();
+  empty.parameters.beta.bytes.clear();
+  std::vector<std::byte> result(sizeof(double));
+  empty(0, nothing.data(), result.data(), nullptr);
+}
+
 NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta,
                             double eps) {
   NormalizedRow row;

@@ -27,10 +27,22 @@ struct Norm {
   double eps = 1e-5;
   int num_threads = 0;
 
-  // Rows one after another. y may be null; statistics too. A call that fails is a BadInput with the library's own
-  // message.
+  // Rows one after another. y may be x, or null; statistics may be null too. A call that fails is a BadInput with the
+  // library's own message.
   void operator()(int64_t rows, const void* x, void* y, RowStatistics* statistics) const;
+
+  // The same message, if any, before there are rows.
+  void refuse_types() const;
 };
+
+// Likewise for the gradients. dx may be null or dy itself. What dgamma and dbeta are, in float64 and summed over these
+// rows, is written to the two arrays of d; they may be null.
+struct Gradients {
+  truenorm_dtype dy_dtype = TRUENORM_FLOAT32;
+  truenorm_dtype dx_dtype = TRUENORM_FLOAT32;
+};
+void backward(const Norm& norm, const Gradients& types, int64_t rows, const void* dy, const void* x, void* dx,
+              double* dgamma, double* dbeta);
 
 // One row of float64, gamma = 1 and beta = 0 where they are empty.
 struct NormalizedRow {

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr bool kLittle = std::endian::native == std::endian::little;
-constexpr int64_t kMostElements = int64_t{1} << 60;  // times 8 bytes still fits
 
 [[noreturn]] void fail(std::string_view file, const std::string& what) {
   throw BadInput(std::string(file) + ": " + what);
@@ -95,7 +94,7 @@ class Dictionary {
   std::string_view file_;
 };
 
-void read_descr(const std::string& descr, std::string_view file, NpyHeader& header) {
+void read_descr(const std::string& descr, std::string_view file, ArrayHeader& header) {
   const char order = descr.empty() ? '\0' : descr[0];
   const std::string_view kind = std::string_view(descr).substr(descr.empty() ? 0 : 1);
   if (descr == "bfloat16" || kind == "V2") {
@@ -133,14 +132,6 @@ std::string pack(const std::string& dictionary) {
 
 }  // namespace
 
-int64_t NpyHeader::elements() const {
-  int64_t product = 1;
-  for (const int64_t size : shape) product *= size;
-  return product;
-}
-
-int64_t NpyHeader::bytes() const { return elements() * static_cast<int64_t>(truenorm_dtype_size(dtype)); }
-
 size_t npy_prefix_bytes(std::span<const std::byte> start, std::string_view file) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   if (text.empty()) fail(file, "is empty; expected a .npy file");
@@ -162,8 +153,8 @@ size_t npy_dictionary_bytes(std::span<const std::byte> prefix, std::string_view 
   return length;
 }
 
-NpyHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
-  NpyHeader header;
+ArrayHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
+  ArrayHeader header;
   Dictionary dictionary(text, file);
   bool descr = false, order = false, shape = false;
   dictionary.want('{');
@@ -191,14 +182,14 @@ NpyHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
 
   int64_t product = 1;
   for (const int64_t size : header.shape) {
-    if (size > 0 && product > kMostElements / size)
-      fail(file, "the shape " + shape_text(header.shape) + " is too large");
+    if (size == 0) continue;  // the other sizes must make sense all the same
+    if (product > kMostElements / size) fail(file, "the shape " + shape_text(header.shape) + " is too large");
     product *= size;
   }
   return header;
 }
 
-std::string npy_header(const NpyHeader& header) {
+std::string npy_header(const ArrayHeader& header) {
   std::string descr = header.swapped == kLittle ? ">" : "<";
   switch (header.dtype) {
     case TRUENORM_FLOAT64:

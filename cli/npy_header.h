@@ -13,19 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "truenorm/truenorm.h"
+#include "array_header.h"
 
 namespace truenorm::cli {
-
-struct NpyHeader {
-  truenorm_dtype dtype = TRUENORM_FLOAT32;
-  bool fortran_order = false;
-  bool swapped = false;  // the bytes of each element are in the other order than this machine's
-  std::vector<int64_t> shape;
-
-  int64_t elements() const;
-  int64_t bytes() const;
-};
 
 // What stands before the dictionary: 10 bytes in version 1, 12 in versions 2 and 3.
 inline constexpr size_t kNpyShortPrefix = 10;
@@ -41,11 +31,11 @@ size_t npy_prefix_bytes(std::span<const std::byte> start, std::string_view file)
 size_t npy_dictionary_bytes(std::span<const std::byte> prefix, std::string_view file);
 
 // BadInput, naming what is wrong, for anything but a float64, float32, float16 or bfloat16 array.
-NpyHeader parse_npy_dictionary(std::string_view dictionary, std::string_view file);
+ArrayHeader parse_npy_dictionary(std::string_view dictionary, std::string_view file);
 
 // Prefix and dictionary for a file with these elements, aligned to 64 bytes as NumPy aligns it. bfloat16 is written as
 // ml_dtypes writes it, '<V2'.
-std::string npy_header(const NpyHeader& header);
+std::string npy_header(const ArrayHeader& header);
 
 // The same for records of float64 fields, which NumPy reads as a structured array.
 std::string npy_record_header(std::span<const std::string> fields, std::span<const int64_t> shape, bool fortran_order);

@@ -1,86 +1,165 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "bad_input.h"
+#include "file_bytes.h"
 
 namespace truenorm::cli {
 namespace {
 
-// mkstemp makes files that only their owner may read; an output gets what the umask allows, as any new file does.
-mode_t new_file_mode() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
+namespace fs = std::filesystem;
+
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? path : real.string();
 }
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path) {
+OutputFile::OutputFile(const std::string& path, Access access, Temporary temporary) : path_(path), shown_(path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    throw BadInput(path_ + ": cannot be written: it is no ordinary file");
+  const bool exists = path != "-" && stat(path.c_str(), &status) == 0;
+  if (path == "-") {
+    shown_ = "the standard output";
+    if (isatty(STDOUT_FILENO)) throw BadInput("--output: the standard output is a terminal; expected a file or a pipe");
+    stream_ = Descriptor(STDOUT_FILENO);
+  } else if (exists && S_ISDIR(status.st_mode)) {
+    throw BadInput(path + ": cannot be written: it is a folder");
+  } else if (exists && !S_ISREG(status.st_mode)) {
+    stream_ = Descriptor(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (stream_.number() < 0) fail();
   }
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  temporary_ = folder + "." + name + ".XXXXXX";
-  const int descriptor = mkstemp(temporary_.data());
-  if (descriptor < 0) {
-    temporary_.clear();
-    fail("cannot be written");
+  is_stream_ = stream_.number() >= 0;
+  if (is_stream_) {
+    if (access == Access::kAnywhere) file_ = open_temporary(shown_);
+    return;
   }
-  fchmod(descriptor, new_file_mode());
-  file_ = fdopen(descriptor, "wb");
-  if (!file_) {
-    close(descriptor);
-    fail("cannot be written");
+  if (exists && ::access(path.c_str(), W_OK) != 0) fail();
+  if (fs::is_symlink(path)) path_ = real_path(path);
+  const size_t slash = path_.rfind('/');
+  if (slash != std::string::npos) folder_ = path_.substr(0, slash + 1);
+  open_unnamed(temporary == Temporary::kNamed);
+  // What replaces a file may be read by the same people as that file.
+  if (exists && fchmod(file_.number(), status.st_mode & 07777) != 0) fail();
+}
+
+// Without a name even KILL leaves nothing behind; not every file system can do that.
+void OutputFile::open_unnamed(bool named) {
+  int number = named ? -1 : open(folder_.empty() ? "." : folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (number < 0 && (named || errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    do {
+      removed_by_signal_.reset();
+      temporary_ = give_temporary_name();
+      removed_by_signal_.emplace(temporary_);
+      number = open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    } while (number < 0 && errno == EEXIST);
+    if (number < 0) temporary_.clear();
   }
+  if (number < 0) fail();
+  file_ = Descriptor(number);
+}
+
+std::string OutputFile::give_temporary_name() {
+  static int count = 0;
+  return folder_ + ".truenorm-" + std::to_string(getpid()) + "-" + std::to_string(++count);
 }
 
 OutputFile::~OutputFile() { discard(); }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
-  if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail("cannot be written");
+  const int to = file_.number() >= 0 ? file_.number() : stream_.number();
+  if (!write_all(to, bytes)) fail();
+  written_ += static_cast<int64_t>(bytes.size());
 }
 
 void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-void OutputFile::commit() {
-  // Data before the name: after a power cut there is the old file or the whole new one.
-  if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) fail("cannot be written");
-  const int closed = std::fclose(file_);
-  file_ = nullptr;
-  if (closed != 0) fail("cannot be written");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be written");
-  temporary_.clear();
+void OutputFile::write_at(int64_t offset, std::span<const std::byte> bytes) {
+  if (!write_all_at(file_.number(), bytes, offset)) fail();
 }
 
-void OutputFile::fail(const char* what) {
+void OutputFile::prepare() {
+  if (is_stream_) {
+    if (file_.number() < 0) return;
+    std::byte buffer[1 << 16];
+    for (off_t at = 0;;) {
+      const ssize_t n = pread(file_.number(), buffer, sizeof(buffer), at);
+      if (n < 0 || !write_all(stream_.number(), std::span(buffer).first(static_cast<size_t>(n)))) fail();
+      if (n == 0) return;
+      at += n;
+    }
+  }
+  // Data before the name: after a power cut there is the old file or the whole new one. Some file systems have no
+  // fsync.
+  if (fsync(file_.number()) != 0 && errno != EINVAL && errno != ENOTSUP) fail();
+  if (!temporary_.empty()) return;
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(file_.number());
+  int linked = -1;
+  do {
+    removed_by_signal_.reset();
+    temporary_ = give_temporary_name();
+    removed_by_signal_.emplace(temporary_);
+    linked = linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW);
+  } while (linked != 0 && errno == EEXIST);
+  if (linked != 0) {
+    temporary_.clear();
+    fail();
+  }
+}
+
+void OutputFile::publish() {
+  if (is_stream_) return;
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+  temporary_.clear();
+  removed_by_signal_.reset();
+}
+
+void OutputFile::fail() {
   const int error = errno;
   discard();
-  throw BadInput(path_ + ": " + what + ": " + std::strerror(error));
+  if (error == EPIPE) throw ClosedPipe();
+  throw BadInput(shown_ + ": cannot be written: " + std::strerror(error));
 }
 
 void OutputFile::discard() {
-  if (file_) std::fclose(file_);
-  file_ = nullptr;
   if (!temporary_.empty()) unlink(temporary_.c_str());
   temporary_.clear();
+  removed_by_signal_.reset();
 }
 
-void refuse_same_file(const std::string& output, const std::string& input) {
+void publish_all(std::initializer_list<OutputFile*> files) {
+  for (OutputFile* file : files) {
+    if (file) file->prepare();
+  }
+  for (OutputFile* file : files) {
+    if (file) file->publish();
+  }
+}
+
+void refuse_other_formats(const char* option, const std::string& path) {
+  for (const char* ending : {".npz", ".safetensors", ".pt", ".h5", ".bin"}) {
+    if (path.ends_with(ending)) throw BadInput(std::string(option) + ": " + path + ": only .npy files are written");
+  }
+}
+
+void refuse_same_file(const std::string& output, const std::string& input, const char* what) {
+  if (output == "-" && input == "-" && std::string_view(what) == "an input") return;  // a filter in a pipe
   struct stat a {
   }, b{};
-  if (stat(output.c_str(), &a) == 0 && stat(input.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
-    throw BadInput(output + ": is an input as well; give the output another name");
-  }
+  const bool both = stat(output.c_str(), &a) == 0 && stat(input.c_str(), &b) == 0;
+  // Two pipes or devices such as /dev/null may well be the same.
+  const bool same =
+      both ? a.st_dev == b.st_dev && a.st_ino == b.st_ino && S_ISREG(a.st_mode) : real_path(output) == real_path(input);
+  if (same) throw BadInput(output + ": is " + what + " as well; give the output another name");
 }
 
 }  // namespace truenorm::cli

@@ -3,55 +3,161 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "array_reader.h"
 #include "bad_input.h"
 #include "elements.h"
-#include "npy.h"
 #include "numbers.h"
 
 namespace truenorm::cli {
 namespace {
 
-Parameter read_file(const std::string& path, const std::string& name) {
-  NpyReader reader(path);
-  const NpyHeader& header = reader.header();
-  // A vector, possibly with further axes of size 1, or a single value.
+[[noreturn]] void wrong_length(const std::string& name, int64_t values, int64_t d) {
+  throw BadInput(name + " has " + std::to_string(values) + " values, x has " + std::to_string(d) +
+                 " features; expected 1 or " + std::to_string(d));
+}
+
+Parameter read_file(const std::string& path, const std::string& name, int64_t d) {
+  ArrayReader reader(path);
+  const ArrayHeader& header = reader.header();
+  // A vector, possibly with further axes of size 1, or a single value. Looked at before anything is read.
   int wide = 0;
   for (const int64_t size : header.shape) wide += size != 1;
   if (wide > 1)
     throw BadInput(name + ": " + path + " has shape " + shape_text(header.shape) + "; expected one value a feature");
-  return {name, decode(reader.read_rest(), header.dtype), header.dtype};
+  const int64_t n = header.elements();
+  if (n != 1 && n != d) wrong_length(name + ": " + path, n, d);
+  std::vector<std::byte> elements(static_cast<size_t>(header.bytes()));
+  reader.read(elements);
+  reader.finish();
+  return {name, decode(elements, header.dtype), header.dtype};
+}
+
+bool is_list(const std::string& text) {
+  try {
+    parse_list(text, "");
+    return true;
+  } catch (const BadInput&) {
+    return false;
+  }
 }
 
 bool names_a_file(const std::string& text) {
-  return text.ends_with(".npy") || text.find('/') != std::string::npos || access(text.c_str(), F_OK) == 0;
+  return text == "-" || text.ends_with(".npy") || text.find('/') != std::string::npos ||
+         access(split_array_name(text).file.c_str(), F_OK) == 0;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& x_file, int64_t d) : x_file_(x_file), d_(d) {}
+
+  std::optional<Parameter> read(const std::string& text, const std::string& name) {
+    if (text.empty()) return std::nullopt;
+    if (!is_list(text)) {
+      if (names_a_file(text)) return from_file(text, name);
+      if (!members().empty()) return from_file(x_file_ + ":" + text, name);
+      if (text.find(',') == std::string::npos)
+        throw BadInput(name + ": '" + plain_minus(text) + "' is not a number, a list of numbers or a file");
+    }
+    Parameter parameter{name, parse_list(text, name), std::nullopt};
+    const auto n = static_cast<int64_t>(parameter.values.size());
+    if (n != 1 && n != d_) wrong_length(name, n, d_);
+    return parameter;
+  }
+
+  // The names that frameworks give the two parameters of a norm.
+  void read_prefix(const std::string& prefix, Parameters& parameters) {
+    ArrayName place = split_array_name(prefix);
+    if (place.member.empty()) place = {x_file_, prefix};
+    const std::vector<std::string> names = arrays_in(place.file);
+    if (names.empty()) {
+      throw BadInput("--prefix: " + (place.file.empty() ? "'" + prefix + "'" : place.file) +
+                     " is no .npz or .safetensors file; expected FILE:PREFIX");
+    }
+    const auto find = [&](std::initializer_list<const char*> endings, const char* what) -> std::optional<Parameter> {
+      for (const char* ending : endings) {
+        const std::string name = place.member + "." + ending;
+        if (std::find(names.begin(), names.end(), name) != names.end())
+          return from_file(place.file + ":" + name, std::string("--prefix, ") + what);
+      }
+      return std::nullopt;
+    };
+    parameters.gamma = find({"weight", "gamma", "scale"}, "gamma");
+    parameters.beta = find({"bias", "beta"}, "beta");
+    if (!parameters.gamma && !parameters.beta) {
+      throw BadInput("--prefix: " + place.file + " has neither '" + place.member + ".weight' nor '" + place.member +
+                     ".bias'; it holds " + some_of(names));
+    }
+  }
+
+  std::vector<std::string> files;
+
+ private:
+  Parameter from_file(const std::string& text, const std::string& name) {
+    if (text == "-" && x_file_ == "-") throw BadInput(name + ": the standard input is x already; expected a file");
+    files.push_back(split_array_name(text).file);
+    return read_file(text, name, d_);
+  }
+  const std::vector<std::string>& members() {
+    if (!members_) members_ = arrays_in(x_file_);
+    return *members_;
+  }
+
+  std::string x_file_;
+  int64_t d_;
+  std::optional<std::vector<std::string>> members_;
+};
+
+Elements encode_one(const std::optional<Parameter>& parameter, truenorm_dtype dtype, int64_t d) {
+  Elements elements;
+  elements.dtype = dtype;
+  if (!parameter) return elements;
+  const size_t size = truenorm_dtype_size(dtype);
+  elements.bytes.resize(static_cast<size_t>(d) * size);
+  for (int64_t i = 0; i < d; ++i)
+    encode(parameter->value(i), dtype, elements.bytes.data() + static_cast<size_t>(i) * size);
+  return elements;
 }
 
 }  // namespace
 
+void add_parameter_options(CLI::App& command, ParameterOptions& options) {
+  command.add_option("--gamma", options.gamma, "A number, a comma-separated list or a file [1]")->type_name("VALUES");
+  command.add_option("--beta", options.beta, "A number, a comma-separated list or a file [0]")->type_name("VALUES");
+  command
+      .add_option("--prefix", options.prefix,
+                  "Take gamma and beta from the arrays PREFIX.weight and PREFIX.bias of a .safetensors or .npz file "
+                  "[that of x]")
+      ->type_name("[FILE:]PREFIX");
+  command.add_option("--eps", options.eps, "Added to the variance, inside the square root [1e-5]")->type_name("NUMBER");
+}
+
 std::vector<double> Parameter::expanded(int64_t d) const {
-  if (values.size() == 1) return std::vector<double>(static_cast<size_t>(d), values[0]);
-  if (static_cast<int64_t>(values.size()) != d) {
-    throw BadInput(name + " has " + std::to_string(values.size()) + " values, x has " + std::to_string(d) +
-                   " features; expected 1 or " + std::to_string(d));
+  return values.size() == 1 ? std::vector<double>(static_cast<size_t>(d), values[0]) : values;
+}
+
+Parameters read_parameters(const ParameterOptions& options, const std::string& x_file, int64_t d) {
+  Reader reader(x_file, d);
+  Parameters parameters;
+  if (options.prefix.empty()) {
+    parameters.gamma = reader.read(options.gamma, "--gamma");
+    parameters.beta = reader.read(options.beta, "--beta");
+  } else {
+    if (!options.gamma.empty() || !options.beta.empty())
+      throw BadInput("--prefix: " + options.prefix + " names gamma and beta; expected no --gamma and --beta beside it");
+    reader.read_prefix(options.prefix, parameters);
   }
-  return values;
+  parameters.files = reader.files;
+  return parameters;
 }
 
-std::optional<Parameter> read_parameter(const std::string& text, const std::string& name) {
-  if (text.empty()) return std::nullopt;
-  if (!read_number(text) && names_a_file(text)) return read_file(text, name);
-  return Parameter{name, parse_list(text, name), std::nullopt};
-}
-
-GammaBeta encode_parameters(const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta,
-                            truenorm_dtype x, int64_t d) {
+GammaBeta encode_parameters(const Parameters& parameters, truenorm_dtype x, int64_t d) {
+  const auto& [gamma, beta, files] = parameters;
   truenorm_dtype dtype = x;
   if (is_half(x) && ((gamma && gamma->dtype != x) || (beta && beta->dtype != x))) dtype = TRUENORM_FLOAT32;
-  GammaBeta both;
-  both.gamma.dtype = both.beta.dtype = dtype;
-  if (gamma) both.gamma.bytes = encode(gamma->expanded(d), dtype);
-  if (beta) both.beta.bytes = encode(beta->expanded(d), dtype);
-  return both;
+  return {encode_one(gamma, dtype, d), encode_one(beta, dtype, d)};
 }
 
 }  // namespace truenorm::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --gamma and --beta: a number, a comma-separated list or a .npy file, the same in every command.
+// --gamma and --beta: a number, a comma-separated list or a file, the same in every command.
 #ifndef TRUENORM_CLI_PARAMETER_H_
 #define TRUENORM_CLI_PARAMETER_H_
 
@@ -12,19 +12,34 @@
 
 #include "truenorm/truenorm.h"
 
+namespace CLI {
+class App;
+}
+
 namespace truenorm::cli {
+
+// As they stand on the line; empty where not given.
+struct ParameterOptions {
+  std::string gamma, beta, prefix, eps = "1e-5";
+};
+void add_parameter_options(CLI::App& command, ParameterOptions& options);
 
 struct Parameter {
   std::string name;                     // "--gamma"
   std::vector<double> values;           // one for all features, or one a feature
   std::optional<truenorm_dtype> dtype;  // of the file that it came from
 
-  // One value a feature; BadInput when there are neither 1 nor d.
+  double value(int64_t feature) const { return values.size() == 1 ? values[0] : values[static_cast<size_t>(feature)]; }
   std::vector<double> expanded(int64_t d) const;
 };
 
-// Empty when `text` is empty (the option was not given).
-std::optional<Parameter> read_parameter(const std::string& text, const std::string& name);
+struct Parameters {
+  std::optional<Parameter> gamma, beta;
+  std::vector<std::string> files;  // that they came from
+};
+
+// One value or d for each parameter, or BadInput. `x_file`: where names of arrays without a file are looked up.
+Parameters read_parameters(const ParameterOptions& options, const std::string& x_file, int64_t d);
 
 // Elements of one type with what the C interface wants to know of them.
 struct Elements {
@@ -41,8 +56,7 @@ struct GammaBeta {
 
 // gamma and beta as the library takes them with this type of x: x's own type, but float32 for half x unless both come
 // from files of that half type. Values that the type cannot hold are rounded once.
-GammaBeta encode_parameters(const std::optional<Parameter>& gamma, const std::optional<Parameter>& beta,
-                            truenorm_dtype x, int64_t d);
+GammaBeta encode_parameters(const Parameters& parameters, truenorm_dtype x, int64_t d);
 
 }  // namespace truenorm::cli
 

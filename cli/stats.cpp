@@ -5,25 +5,26 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "axis.h"
 #include "bad_input.h"
 #include "commands.h"
 #include "elements.h"
 #include "histogram.h"
-#include "norm.h"
-#include "npy.h"
 #include "numbers.h"
+#include "operands.h"
 #include "output.h"
+#include "progress.h"
 #include "table.h"
 #include "terminal.h"
 
 namespace truenorm::cli {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{8} << 20;
+// A table of more rows is nothing to look at, and would have to be held in memory.
+constexpr int64_t kMostShown = 100000;
 
 struct Options {
-  std::string input, gamma, beta, eps = "1e-5", axis = "-1", limit = "20", histogram;
+  OperandOptions operands;
+  std::string limit = "20", histogram;
   bool json = false;
 };
 
@@ -45,53 +46,58 @@ struct Ranges {
 };
 
 struct Report {
-  AxisLayout layout;
+  ArrayHeader header;
+  RowLayout layout;
+  double eps = 0;
   std::vector<RowSummary> before, after;  // of the rows that are shown
   Ranges all_before, all_after;
   std::vector<double> row_before, row_after;  // of the row whose histogram was asked for
 };
 
-Report gather(const Options& options, NpyReader& x, int64_t limit) {
-  Report report;
-  report.layout = axis_layout(x.header(), options.axis, options.input);
-  const AxisLayout& layout = report.layout;
-  const int64_t picture =
-      options.histogram.empty() ? -1 : parse_integer(options.histogram, "--histogram", 0, layout.rows() - 1);
-  Norm norm;
-  norm.d = layout.d;
-  norm.x_dtype = norm.y_dtype = x.header().dtype;
-  norm.parameters = encode_parameters(read_parameter(options.gamma, "--gamma"), read_parameter(options.beta, "--beta"),
-                                      norm.x_dtype, layout.d);
-  norm.eps = parse_eps(options.eps);
+std::vector<double> row_of(std::span<const std::byte> rows, int64_t row, const Operands& in) {
+  const size_t bytes = static_cast<size_t>(in.layout.d) * in.element;
+  return decode(rows.subspan(static_cast<size_t>(row) * bytes, bytes), in.norm.x_dtype);
+}
 
-  const size_t size = truenorm_dtype_size(norm.x_dtype);
-  const int64_t row_bytes = layout.d * static_cast<int64_t>(size);
-  if (row_bytes == 0) return report;
-  const int64_t piece = layout.inner > 1 ? layout.rows() : std::max<int64_t>(1, kPieceBytes / row_bytes);
-  for (int64_t done = 0; done < layout.rows();) {
-    const int64_t rows = std::min(piece, layout.rows() - done);
-    std::vector<std::byte> elements(static_cast<size_t>(rows * row_bytes));
-    x.read(elements);
-    if (layout.inner > 1) elements = gather_rows(layout, elements, size);
-    std::vector<std::byte> result(elements.size());
-    norm(rows, elements.data(), result.data(), nullptr);
-    const auto before = summarize(elements, norm.x_dtype, layout.d), after = summarize(result, norm.x_dtype, layout.d);
-    for (int64_t r = 0; r < rows; ++r) {
+Report gather(const Options& options, Operands& in) {
+  Report report;
+  report.header = in.x.header();
+  report.layout = in.layout;
+  report.eps = in.norm.eps;
+  const int64_t rows = in.layout.rows();
+  int64_t limit = parse_integer(options.limit, "--limit", 0, kMostShown);
+  if (limit == 0 && rows > kMostShown) {
+    throw BadInput("--limit: " + grouped(rows) + " rows are too many to show; expected at most " + grouped(kMostShown) +
+                   " (truenorm apply --save-stats writes those of all rows)");
+  }
+  if (limit == 0) limit = rows;
+  const int64_t picture = options.histogram.empty() ? -1 : parse_integer(options.histogram, "--histogram", 0, rows - 1);
+  if (in.layout.d == 0) return report;
+
+  Progress progress(in.x.header().elements());
+  RowReader reader(in.x, in.layout);
+  std::vector<std::byte> x, y;
+  for (Piece piece = in.pieces.after(0); piece.rows > 0; piece = in.pieces.after(piece.first + piece.rows)) {
+    reader.read(piece, x);
+    y.resize(x.size());
+    in.norm(piece.rows, x.data(), y.data(), nullptr);
+    const auto before = summarize(x, in.norm.x_dtype, in.layout.d), after = summarize(y, in.norm.x_dtype, in.layout.d);
+    for (int64_t r = 0; r < piece.rows; ++r) {
       const auto at = static_cast<size_t>(r);
       report.all_before.add(before[at]);
       report.all_after.add(after[at]);
-      if (limit == 0 || done + r < limit) {
+      if (piece.first + r < limit) {
         report.before.push_back(before[at]);
         report.after.push_back(after[at]);
       }
-      if (done + r == picture) {
-        const size_t start = at * static_cast<size_t>(row_bytes), bytes = static_cast<size_t>(row_bytes);
-        report.row_before = decode(std::span(elements).subspan(start, bytes), norm.x_dtype);
-        report.row_after = decode(std::span(result).subspan(start, bytes), norm.x_dtype);
+      if (piece.first + r == picture) {
+        report.row_before = row_of(x, r, in);
+        report.row_after = row_of(y, r, in);
       }
     }
-    done += rows;
+    progress.show((piece.first + piece.rows) * in.layout.d);
   }
+  in.x.finish();
   return report;
 }
 
@@ -110,11 +116,12 @@ void add_ranges(std::vector<std::vector<std::string>>& rows, const std::string& 
   }
 }
 
-std::string to_text(const Options& options, const NpyHeader& header, const Report& report) {
+std::string to_text(const Options& options, const Report& report) {
   const int64_t rows = report.layout.rows();
-  std::string text = options.input + ": " + truenorm_dtype_name(header.dtype) + ", shape " + shape_text(header.shape) +
-                     ", " + grouped(rows) + " rows of " + grouped(report.layout.d) +
-                     " features, eps = " + shortest(parse_eps(options.eps)) + "\n\n";
+  std::string text = (options.operands.input == "-" ? "standard input" : options.operands.input) + ": " +
+                     truenorm_dtype_name(report.header.dtype) + ", shape " + shape_text(report.header.shape) + ", " +
+                     grouped(rows) + " rows of " + grouped(report.layout.d) +
+                     " features, eps = " + shortest(report.eps) + "\n\n";
   if (!report.before.empty()) {
     std::vector<std::vector<std::string>> lines = {{"row", "", "mean", "sd (biased)", "sd (unbiased)", "min", "max"}};
     for (size_t r = 0; r < report.before.size(); ++r) {
@@ -124,7 +131,7 @@ std::string to_text(const Options& options, const NpyHeader& header, const Repor
     text += table(lines, 2);
     if (static_cast<int64_t>(report.before.size()) < rows) {
       text += "(the first " + std::to_string(report.before.size()) + " of " + grouped(rows) +
-              " rows; --limit 0 shows all)\n";
+              " rows; --limit N shows more)\n";
     }
     std::vector<std::vector<std::string>> summary = {{"all rows", "", "mean", "sd (biased)", "min", "max"}};
     add_ranges(summary, "before", report.all_before);
@@ -151,10 +158,10 @@ nlohmann::ordered_json to_json(const Ranges& r) {
   return json;
 }
 
-nlohmann::ordered_json to_json(const Options& options, const NpyHeader& header, const Report& report) {
-  nlohmann::ordered_json json = {{"file", options.input}, {"dtype", truenorm_dtype_name(header.dtype)},
-                                 {"shape", header.shape}, {"rows", report.layout.rows()},
-                                 {"d", report.layout.d},  {"eps", parse_eps(options.eps)}};
+nlohmann::ordered_json to_json(const Options& options, const Report& report) {
+  nlohmann::ordered_json json = {{"file", options.operands.input}, {"dtype", truenorm_dtype_name(report.header.dtype)},
+                                 {"shape", report.header.shape},   {"rows", report.layout.rows()},
+                                 {"d", report.layout.d},           {"eps", report.eps}};
   json["all_rows"] = {{"before", to_json(report.all_before)}, {"after", to_json(report.all_after)}};
   json["each_row"] = nlohmann::ordered_json::array();
   for (size_t r = 0; r < report.before.size(); ++r) {
@@ -165,11 +172,10 @@ nlohmann::ordered_json to_json(const Options& options, const NpyHeader& header, 
 }
 
 void run(const Options& options) {
-  const int64_t limit = parse_integer(options.limit, "--limit", 0, INT64_MAX);
-  NpyReader x(options.input);
-  const Report report = gather(options, x, limit);
-  if (options.json) return print_out(to_json(options, x.header(), report).dump(2) + "\n");
-  print_out(to_text(options, x.header(), report));
+  Operands in(options.operands, 30);  // the rows are looked at in float64
+  const Report report = gather(options, in);
+  print_out(options.json ? to_json(options, report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                         : to_text(options, report));
 }
 
 }  // namespace
@@ -178,27 +184,19 @@ void add_stats(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("stats", "Show each row's mean, standard deviation and range, before and after");
-  command->add_option("x", options->input, "A .npy file of float64, float32, float16 or bfloat16")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--gamma", options->gamma, "A number, a comma-separated list or a .npy file [1]")
-      ->type_name("VALUES");
-  command->add_option("--beta", options->beta, "A number, a comma-separated list or a .npy file [0]")
-      ->type_name("VALUES");
-  command->add_option("--eps", options->eps, "Added to the variance, inside the square root [1e-5]")
-      ->type_name("NUMBER");
+  add_operand_options(*command, options->operands);
   command
-      ->add_option("--axis", options->axis,
-                   "The axis normalized over; others than the last need the whole file in memory [-1]")
+      ->add_option("--limit", options->limit,
+                   "How many rows to show; 0: all. The summary is over all rows in any case [20]")
       ->type_name("N");
-  command->add_option("--limit", options->limit, "How many rows to show; 0: all [20]")->type_name("N");
   command->add_option("--histogram", options->histogram, "Draw the features of this row before and after")
       ->type_name("ROW");
   command->add_flag("--json", options->json, "Print as JSON");
   command->footer(
       "Examples:\n"
       "  truenorm stats x.npy\n"
-      "  truenorm stats x.npy --gamma gamma.npy --beta beta.npy --histogram 3");
+      "  truenorm stats x.npy --gamma gamma.npy --beta beta.npy --histogram 3\n"
+      "  truenorm stats model.safetensors:embeddings.word_embeddings.weight --limit 5 --json");
   command->callback([options] { run(*options); });
 }
 

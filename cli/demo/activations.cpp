@@ -4,15 +4,17 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "array_reader.h"
 #include "bad_input.h"
 #include "elements.h"
-#include "npy.h"
 
 namespace truenorm::cli {
 
 Array read_array(const std::string& path) {
-  NpyReader reader(path);
-  return {reader.header().shape, decode(reader.read_rest(), reader.header().dtype)};
+  ArrayReader reader(path);
+  std::vector<std::byte> elements(static_cast<size_t>(reader.header().bytes()));
+  reader.read(elements);
+  return {reader.header().shape, decode(elements, reader.header().dtype)};
 }
 
 RecordedModel read_model(const std::string& data) {

@@ -11,7 +11,7 @@ namespace truenorm::cli {
 namespace {
 
 // A whole header through all three steps, as NpyReader takes it from a file.
-NpyHeader parse(const std::string& file) {
+ArrayHeader parse(const std::string& file) {
   const auto bytes = std::as_bytes(std::span(file));
   const size_t prefix = npy_prefix_bytes(bytes.first(std::min(bytes.size(), kNpyShortPrefix)), "f.npy");
   if (bytes.size() < prefix) throw BadInput("short");
@@ -24,10 +24,10 @@ TEST(NpyHeader, WritesWhatItReads) {
   for (const truenorm_dtype dtype : {TRUENORM_FLOAT64, TRUENORM_FLOAT32, TRUENORM_FLOAT16, TRUENORM_BFLOAT16}) {
     for (const auto& shape : {std::vector<int64_t>{}, {7}, {2, 3}, {0, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9}}) {
       for (const bool fortran : {false, true}) {
-        NpyHeader header{dtype, fortran, false, shape};
+        ArrayHeader header{dtype, fortran, false, shape};
         const std::string text = npy_header(header);
         EXPECT_EQ(text.size() % 64, 0u);
-        const NpyHeader back = parse(text);
+        const ArrayHeader back = parse(text);
         EXPECT_EQ(back.dtype, dtype);
         EXPECT_EQ(back.shape, shape);
         EXPECT_EQ(back.fortran_order, fortran);

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "bad_input.h"
+#include "commands.h"
+#include "elements.h"
+#include "npy_header.h"
+#include "numbers.h"
+#include "operands.h"
+#include "output.h"
+#include "progress.h"
+
+namespace truenorm::cli {
+namespace {
+
+struct Options {
+  OperandOptions operands;
+  std::string dy, dx, dgamma, dbeta, out_dtype, grad_dtype;
+  bool json = false;
+};
+
+// Sums over the pieces of a file, each a sum in float64, without losing what a float64 cannot hold: any number of
+// pieces costs no accuracy.
+class Total {
+ public:
+  explicit Total(size_t d) : high_(d), low_(d), piece_(d) {}
+
+  double* piece() { return piece_.data(); }
+  void add_piece() {
+    for (size_t i = 0; i < piece_.size(); ++i) {
+      const double a = high_[i], b = piece_[i], sum = a + b;
+      const double b_part = sum - a, error = (a - (sum - b_part)) + (b - b_part);  // exact (Knuth)
+      high_[i] = sum;
+      if (error - error == 0) low_[i] += error;  // infinities and NaN have no error
+    }
+  }
+  std::vector<std::byte> rounded(truenorm_dtype dtype) const {
+    std::vector<double> sums(high_.size());
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] = high_[i] + low_[i];
+    return encode(sums, dtype);
+  }
+
+ private:
+  std::vector<double> high_, low_, piece_;
+};
+
+void check_dy(const Options& options, const ArrayReader& x, const ArrayReader& dy) {
+  if (dy.header().shape != x.header().shape) {
+    throw BadInput(options.dy + ": has shape " + shape_text(dy.header().shape) + "; expected that of x, " +
+                   shape_text(x.header().shape));
+  }
+  const truenorm_dtype type = dy.header().dtype, x_type = x.header().dtype;
+  if (type != x_type && !(is_half(x_type) && type == TRUENORM_FLOAT32)) {
+    throw BadInput(options.dy + ": holds " + truenorm_dtype_name(type) + "; expected that of x, " +
+                   truenorm_dtype_name(x_type) + (is_half(x_type) ? ", or float32" : ""));
+  }
+  if (dy.header().fortran_order != x.header().fortran_order && x.header().shape.size() > 1)
+    throw BadInput(options.dy + ": is in " + (dy.header().fortran_order ? "Fortran" : "C") + " order and x is not");
+}
+
+truenorm_dtype gradient_type(const Options& options, const Operands& in) {
+  const truenorm_dtype gamma = in.norm.parameters.gamma.dtype;
+  if (options.grad_dtype.empty()) return gamma;
+  const truenorm_dtype type = parse_dtype(options.grad_dtype, "--grad-dtype");
+  if (type != gamma && truenorm_dtype_size(type) <= truenorm_dtype_size(gamma))
+    throw BadInput("--grad-dtype: " + options.grad_dtype + " is not wider than gamma's " + truenorm_dtype_name(gamma));
+  return type;
+}
+
+void check_outputs(const Options& options, const Operands& in, const ArrayReader& dy) {
+  const std::pair<const char*, std::string> outputs[] = {
+      {"--dx", options.dx}, {"--dgamma", options.dgamma}, {"--dbeta", options.dbeta}};
+  int standard = options.json;
+  for (size_t i = 0; i < std::size(outputs); ++i) {
+    const auto& [option, path] = outputs[i];
+    if (path.empty()) continue;
+    refuse_other_formats(option, path);
+    in.refuse_inputs(path);
+    refuse_same_file(path, dy.file());
+    standard += path == "-";
+    for (size_t j = 0; j < i; ++j) {
+      const std::string& other = outputs[j].second;
+      if (!other.empty() && other != "-") refuse_same_file(path, other, "an output");
+    }
+  }
+  if (standard > 1) throw BadInput("the standard output can take one output, not " + std::to_string(standard));
+}
+
+struct Outputs {
+  std::optional<OutputFile> dx, dgamma, dbeta;
+};
+
+void write_parameter_gradient(std::optional<OutputFile>& file, const std::optional<Total>& total, int64_t d,
+                              truenorm_dtype dtype) {
+  if (!file) return;
+  ArrayHeader header;
+  header.dtype = dtype;
+  header.shape = {d};
+  file->write(npy_header(header));
+  file->write(total->rounded(dtype));
+}
+
+void run_pieces(Operands& in, ArrayReader& dy, const Gradients& types, Outputs& out, std::optional<Total>& dgamma,
+                std::optional<Total>& dbeta, Progress& progress) {
+  if (in.layout.d == 0) return;
+  RowReader x_reader(in.x, in.layout), dy_reader(dy, in.layout);
+  std::optional<RowWriter> dx_writer;
+  if (out.dx) dx_writer.emplace(*out.dx, in.layout, truenorm_dtype_size(types.dx_dtype));
+  std::vector<std::byte> x_rows, dy_rows, other;
+  for (Piece piece = in.pieces.after(0); piece.rows > 0; piece = in.pieces.after(piece.first + piece.rows)) {
+    x_reader.read(piece, x_rows);
+    dy_reader.read(piece, dy_rows);
+    const bool in_place = types.dx_dtype == types.dy_dtype;
+    if (!in_place && out.dx)
+      other.resize(dy_rows.size() / truenorm_dtype_size(types.dy_dtype) * truenorm_dtype_size(types.dx_dtype));
+    std::vector<std::byte>& dx_rows = in_place ? dy_rows : other;
+    backward(in.norm, types, piece.rows, dy_rows.data(), x_rows.data(), out.dx ? dx_rows.data() : nullptr,
+             dgamma ? dgamma->piece() : nullptr, dbeta ? dbeta->piece() : nullptr);
+    if (dx_writer) dx_writer->write(piece, dx_rows);
+    if (dgamma) dgamma->add_piece();
+    if (dbeta) dbeta->add_piece();
+    progress.show((piece.first + piece.rows) * in.layout.d);
+  }
+}
+
+void report(const Options& options, const Operands& in, truenorm_dtype gradient, double seconds, double bytes) {
+  if (options.json) {
+    nlohmann::ordered_json json = {{"rows", in.layout.rows()}, {"d", in.layout.d}};
+    if (!options.dx.empty()) json["dx"] = options.dx;
+    if (!options.dgamma.empty()) json["dgamma"] = options.dgamma;
+    if (!options.dbeta.empty()) json["dbeta"] = options.dbeta;
+    json.update({{"x_dtype", truenorm_dtype_name(in.norm.x_dtype)},
+                 {"grad_dtype", truenorm_dtype_name(gradient)},
+                 {"seconds", seconds},
+                 {"gb_per_second", bytes / seconds / 1e9}});
+    return print_out(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+  std::fprintf(stderr, "backward: %s rows of %s features, %s, %.3f s, %.2f GB/s\n", grouped(in.layout.rows()).c_str(),
+               grouped(in.layout.d).c_str(), truenorm_dtype_name(in.norm.x_dtype), seconds, bytes / seconds / 1e9);
+}
+
+void run(const Options& options) {
+  if (options.dx.empty() && options.dgamma.empty() && options.dbeta.empty())
+    throw BadInput("expected at least one of --dx, --dgamma and --dbeta (--help shows how they are used)");
+  if (!options.operands.parameters.beta.empty()) throw BadInput("--beta: has no part in the gradients");
+  if (options.operands.input == "-" && options.dy == "-") throw BadInput("x and dy are both the standard input");
+  Operands in(options.operands, 24);
+  ArrayReader dy(options.dy);
+  check_dy(options, in.x, dy);
+  if (in.pieces.gathered()) dy.make_seekable();
+  Gradients types;
+  types.dy_dtype = dy.header().dtype;
+  types.dx_dtype = options.out_dtype.empty() ? in.norm.x_dtype : parse_dtype(options.out_dtype, "--out-dtype");
+  if (types.dx_dtype != in.norm.x_dtype && !(is_half(in.norm.x_dtype) && types.dx_dtype == TRUENORM_FLOAT32))
+    throw BadInput("--out-dtype: " + options.out_dtype + " for x of type " + truenorm_dtype_name(in.norm.x_dtype) +
+                   "; expected that of x, or float32 for half x");
+  const truenorm_dtype gradient = gradient_type(options, in);
+  check_outputs(options, in, dy);
+
+  Progress progress(in.x.header().elements());
+  Outputs out;
+  const auto access = in.pieces.gathered() ? OutputFile::Access::kAnywhere : OutputFile::Access::kForwards;
+  ArrayHeader header = in.x.header();
+  header.dtype = types.dx_dtype;
+  header.swapped = false;
+  std::optional<Total> dgamma, dbeta;
+  const auto d = static_cast<size_t>(in.layout.d);
+  if (!options.dx.empty()) out.dx.emplace(options.dx, access).write(npy_header(header));
+  if (!options.dgamma.empty()) out.dgamma.emplace(options.dgamma), dgamma.emplace(d);
+  if (!options.dbeta.empty()) out.dbeta.emplace(options.dbeta), dbeta.emplace(d);
+  run_pieces(in, dy, types, out, dgamma, dbeta, progress);
+  in.x.finish();
+  dy.finish();
+  write_parameter_gradient(out.dgamma, dgamma, in.layout.d, gradient);
+  write_parameter_gradient(out.dbeta, dbeta, in.layout.d, gradient);
+  publish_all({out.dx ? &*out.dx : nullptr, out.dgamma ? &*out.dgamma : nullptr, out.dbeta ? &*out.dbeta : nullptr});
+  const int64_t bytes = in.x.header().bytes() + dy.header().bytes() + (out.dx ? header.bytes() : 0);
+  report(options, in, gradient, progress.finish(), static_cast<double>(bytes));
+}
+
+}  // namespace
+
+void add_backward(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("backward", "The gradients of a file: dx, dgamma and dbeta");
+  add_operand_options(*command, options->operands);
+  command->add_option("dy", options->dy, "The gradient with respect to y, of x's shape and type")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--dx", options->dx, "Write the gradient with respect to x")->type_name("FILE");
+  command->add_option("--dgamma", options->dgamma, "Write the gradient with respect to gamma")->type_name("FILE");
+  command->add_option("--dbeta", options->dbeta, "Write the gradient with respect to beta")->type_name("FILE");
+  command->add_option("--out-dtype", options->out_dtype, "Type of dx: that of x, or float32 for half x [that of x]")
+      ->type_name("TYPE");
+  command
+      ->add_option("--grad-dtype", options->grad_dtype,
+                   "Type of dgamma and dbeta: that of gamma, or a wider one [that of gamma; without gamma that of x]")
+      ->type_name("TYPE");
+  command->add_flag("--json", options->json, "Print what was done as JSON");
+  command->footer(
+      "Examples:\n"
+      "  truenorm backward x.npy dy.npy --dx dx.npy --gamma gamma.npy\n"
+      "  truenorm backward x.npy dy.npy --dgamma dgamma.npy --dbeta dbeta.npy --grad-dtype float64");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace truenorm::cli

@@ -1,0 +1,338 @@
+"""Pipes, signals, memory, full disks: whatever happens, the output is there whole or not at all."""
+
+import fcntl
+import json
+import os
+import pty
+import random
+import re
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+
+def rows(shape, dtype=np.float32, seed=7):
+    return (np.random.default_rng(seed).standard_normal(shape) * 3 + 2).astype(dtype)
+
+
+def start(truenorm, *arguments, **options):
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    return subprocess.Popen([truenorm.program, *map(str, arguments)], cwd=truenorm.cwd, env=environment, **options)
+
+
+def through_pipe(truenorm, content, *arguments):
+    """Runs the command with `content` in a pipe; gives back its exit code, output and messages."""
+    with start(truenorm, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        out, messages = process.communicate(content, timeout=60)
+    return process.returncode, out, messages.decode()
+
+
+@pytest.mark.parametrize("axis", [-1, 0])
+@pytest.mark.parametrize("shape", [(3, 4), (3000, 700), (7000, 701)])
+def test_pipes_give_the_same_bytes(truenorm, tmp_path, shape, axis):
+    x = rows(shape)
+    np.save(tmp_path / "x.npy", x)
+    truenorm.ok("apply", "x.npy", "-o", "y.npy", "--axis", axis)
+    want = (tmp_path / "y.npy").read_bytes()
+    content = (tmp_path / "x.npy").read_bytes()
+    code, out, messages = through_pipe(truenorm, content, "apply", "-", "-o", "-", "--axis", axis)
+    assert code == 0 and out == want, messages
+    assert messages.startswith("standard output: ")
+    truenorm.ok("apply", "-", "-o", "z.npy", "--axis", axis, stdin=open(tmp_path / "x.npy", "rb"))
+    assert (tmp_path / "z.npy").read_bytes() == want
+
+
+def test_archives_through_a_pipe(truenorm, tmp_path):
+    x = rows((30, 40))
+    np.savez_compressed(tmp_path / "x.npz", x=x, y=x)
+    np.save(tmp_path / "x.npy", x)
+    truenorm.ok("apply", "x.npy", "-o", "y.npy")
+    code, out, messages = through_pipe(truenorm, (tmp_path / "x.npz").read_bytes(), "apply", "/dev/stdin:x", "-o", "-")
+    assert code == 0 and out == (tmp_path / "y.npy").read_bytes(), messages
+
+
+def test_other_commands_read_pipes(truenorm, tmp_path):
+    np.save(tmp_path / "x.npy", rows((30, 4)))
+    content = (tmp_path / "x.npy").read_bytes()
+    code, out, _ = through_pipe(truenorm, content, "stats", "-", "--json")
+    assert code == 0 and json.loads(out)["rows"] == 30
+    code, out, _ = through_pipe(truenorm, content, "explain", "--file", "-", "--row", "29")
+    assert code == 0 and out.decode() == truenorm.ok("explain", "--file", "x.npy", "--row", "29")
+    for order in "CF":
+        np.save(tmp_path / "x.npy", np.asarray(rows((30, 4)), order=order))
+        assert truenorm.ok("explain", "--file", "x.npy", "--row", "29").encode() == out
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda c: c[:-1], "ends after"), (lambda c: c + b"x", "goes on after"), (lambda c: c[:20], "ends inside"),
+    (lambda c: b"", "is empty"), (lambda c: b"3 1 5 7" * 9, "no .npy file"),
+])
+def test_damaged_pipes(truenorm, tmp_path, change, words):
+    np.save(tmp_path / "x.npy", rows((300, 400)))
+    content = change((tmp_path / "x.npy").read_bytes())
+    code, _, messages = through_pipe(truenorm, content, "apply", "-", "-o", "y.npy")
+    assert code == 2 and words in messages and "the standard input" in messages and messages.count("\n") == 1
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+def test_standard_input_for_two(truenorm, tmp_path):
+    assert "standard input" in truenorm.bad("apply", "-", "-o", "y.npy", "--gamma", "-", stdin=open(make(tmp_path), "rb"))
+
+
+def make(tmp_path, shape=(3000, 768)):
+    np.save(tmp_path / "x.npy", rows(shape))
+    return tmp_path / "x.npy"
+
+
+def test_a_closed_pipe_is_quiet(truenorm, tmp_path):
+    make(tmp_path)
+    for arguments in (["apply", "x.npy", "-o", "-"], ["stats", "x.npy", "--limit", "0"]):
+        with start(truenorm, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.read(100)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode in (-signal.SIGPIPE, 128 + signal.SIGPIPE)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_leave_nothing(truenorm, tmp_path, number):
+    make(tmp_path)
+    (tmp_path / "y.npy").write_text("old")
+    content = (tmp_path / "x.npy").read_bytes()
+    with start(truenorm, "apply", "-", "-o", "y.npy", "--save-stats", "s.npy", stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(content[: len(content) // 2])
+        process.stdin.flush()
+        time.sleep(0.1)
+        process.send_signal(number)
+        process.wait(timeout=30)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == -number
+    assert sorted(os.listdir(tmp_path)) == ["x.npy", "y.npy"] and (tmp_path / "y.npy").read_text() == "old"
+
+
+def test_a_hundred_kills_leave_the_old_file_or_the_new_one(truenorm, tmp_path):
+    make(tmp_path, (6000, 768))
+    began = time.monotonic()
+    truenorm.ok("apply", "x.npy", "-o", "y.npy")
+    whole = time.monotonic() - began
+    new = (tmp_path / "y.npy").read_bytes()
+    seed = random.randrange(10**6)
+    numbers = random.Random(seed)
+    outcomes = {"old": 0, "new": 0}
+    for i in range(100):
+        (tmp_path / "y.npy").write_text("old")
+        with start(truenorm, "apply", "x.npy", "-o", "y.npy", stderr=subprocess.DEVNULL) as process:
+            time.sleep(numbers.uniform(0, 1.3 * whole))
+            process.kill()
+        content = (tmp_path / "y.npy").read_bytes()
+        assert content in (b"old", new), f"kill {i}, seed {seed}: {len(content)} bytes"
+        outcomes["new" if content == new else "old"] += 1
+        for left in set(os.listdir(tmp_path)) - {"x.npy", "y.npy"}:
+            assert left.startswith(".truenorm-"), f"kill {i}, seed {seed}: {left}"
+            os.unlink(tmp_path / left)
+    assert outcomes["old"] > 5, outcomes  # the kills did hit the work
+
+
+def test_full_disk(truenorm, tmp_path):
+    make(tmp_path)
+    for arguments in (["apply", "x.npy", "-o", "/dev/full"], ["apply", "x.npy", "-o", "/dev/full", "--axis", "0"],
+                      ["backward", "x.npy", "x.npy", "--dx", "/dev/full"]):
+        line = truenorm.bad(*arguments)
+        assert "/dev/full: cannot be written: No space left" in line
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([truenorm.program, "apply", "x.npy", "-o", "-"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode == 2 and b"the standard output" in result.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder that takes 1 MB, and what to start the command with: a file system where one can be mounted, else a limit
+    on the size of files, whose writes fail in the same way."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", folder], capture_output=True).returncode == 0
+    yield folder, {} if mounted else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))}
+    if mounted:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_full_disk_leaves_nothing(truenorm, tmp_path, small_disk):
+    folder, options = small_disk
+    make(tmp_path)
+    assert "y.npy: cannot be written: " in truenorm.bad("apply", "x.npy", "-o", "small/y.npy", **options)
+    assert os.listdir(folder) == []
+    # What needs a temporary file says where.
+    line = truenorm.bad("apply", "-", "-o", "y.npy", "--axis", "0", env={"TMPDIR": str(folder)},
+                        stdin=open(big_pipe(tmp_path), "rb"), **options)
+    assert "temporary file" in line and str(folder) in line
+    assert not (tmp_path / "y.npy").exists()
+
+
+def big_pipe(tmp_path):
+    """A named pipe that a child fills with an array whose first axis needs it all."""
+    os.mkfifo(tmp_path / "pipe")
+    np.save(tmp_path / "wide.npy", rows((7000, 701)))
+    subprocess.Popen(["sh", "-c", "cat wide.npy > pipe"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    return tmp_path / "pipe"
+
+
+def test_a_file_that_shrinks(truenorm, tmp_path):
+    """The file is cut after its header was read: the command waits for gamma in a named pipe meanwhile."""
+    make(tmp_path)
+    np.save(tmp_path / "g.npy", np.ones(768, np.float32))
+    os.mkfifo(tmp_path / "gamma.npy")
+    with start(truenorm, "apply", "x.npy", "-o", "y.npy", "--gamma", "gamma.npy", stderr=subprocess.PIPE) as process:
+        with open(tmp_path / "gamma.npy", "wb") as pipe:  # opens when the command does
+            os.truncate(tmp_path / "x.npy", 5_000_000)
+            pipe.write((tmp_path / "g.npy").read_bytes())
+        line = process.stderr.read().decode()
+    assert process.returncode == 2 and "x.npy: has shrunk" in line and "5000000" in line
+    assert not (tmp_path / "y.npy").exists()
+
+
+def test_outputs_behind_links_and_of_any_mode(truenorm, tmp_path):
+    make(tmp_path)
+    (tmp_path / "real.npy").write_text("old")
+    (tmp_path / "real.npy").chmod(0o640)
+    (tmp_path / "y.npy").symlink_to("real.npy")
+    truenorm.ok("apply", "x.npy", "-o", "y.npy")
+    assert (tmp_path / "y.npy").is_symlink() and np.load(tmp_path / "real.npy").shape == (3000, 768)
+    assert (tmp_path / "real.npy").stat().st_mode & 0o777 == 0o640
+
+
+# A small parent: Linux counts what a process was before exec() too, and this one has PyTorch in memory.
+PEAK = """import os, sys
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(child, 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))"""
+
+
+def peak(truenorm, *arguments):
+    """Runs it and gives back its peak resident memory in MB."""
+    result = subprocess.run([sys.executable, "-S", "-c", PEAK, truenorm.program, *arguments], cwd=truenorm.cwd, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout.splitlines()[-1]) / 1024
+
+
+def test_memory_stays_below_200_mb(truenorm, tmp_path):
+    shape = (72_000, 768)  # 221 MB
+    np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=shape)[:] = rows((1000, 768))[:1]
+    assert peak(truenorm, "apply", "x.npy", "-o", "y.npy", "--save-stats", "s.npy") < 200
+    assert peak(truenorm, "apply", "x.npy", "-o", "y.npy", "--axis", "0") < 200
+    assert peak(truenorm, "stats", "x.npy") < 200
+    assert peak(truenorm, "backward", "x.npy", "y.npy", "--dx", "dx.npy", "--dgamma", "dg.npy") < 200
+    os.unlink(tmp_path / "dx.npy")
+    assert peak(truenorm, "backward", "x.npy", "y.npy", "--dx", "dx.npy", "--dgamma", "dg.npy", "--axis", "0") < 200
+
+
+def test_a_row_that_is_too_large_is_named(truenorm, tmp_path):
+    np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(1, 200_000_000))
+    line = truenorm.bad("apply", "x.npy", "-o", "y.npy")
+    assert "200,000,000 features" in line and "--memory 200M" in line
+    np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(2, 10_000_000))[:] = 1
+    assert peak(truenorm, "apply", "x.npy", "-o", "y.npy") < 200
+    truenorm.bad("apply", "x.npy", "-o", "y.npy", "--memory", "120M", "--gamma", "1")
+    assert "at most" in truenorm.bad("explain", "--file", "x.npy")
+
+
+def test_too_many_rows_to_show(truenorm, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((100_001, 2), np.float32))
+    assert "100,001 rows" in truenorm.bad("stats", "x.npy", "--limit", "0")
+    assert "100,001 rows" in truenorm.ok("stats", "x.npy", "--limit", "3")
+
+
+def test_progress_on_a_terminal_after_a_second(truenorm, tmp_path):
+    content = make(tmp_path).read_bytes()
+    ours, theirs = pty.openpty()
+    with start(truenorm, "apply", "-", "-o", "y.npy", stdin=subprocess.PIPE, stderr=theirs) as process:
+        os.close(theirs)
+        fcntl.fcntl(process.stdin, 1031, 1 << 16)  # F_SETPIPE_SZ: the writer stays close to the reader
+        for part in range(16):
+            process.stdin.write(content[len(content) * part // 16 : len(content) * (part + 1) // 16])
+            process.stdin.flush()
+            time.sleep(0.12)
+        process.stdin.close()
+        shown = b""
+        while select.select([ours], [], [], 10)[0]:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # the other side has been closed
+                break
+    assert process.returncode == 0
+    assert re.search(rb"\[#+\.+\] +\d+ %", shown), shown
+    # The bar is gone when the report comes.
+    assert shown.rsplit(b"\r\x1b[K", 1)[1].startswith(b"y.npy: 3,000 rows"), shown
+
+
+def test_no_progress_elsewhere(truenorm, tmp_path):
+    make(tmp_path)
+    assert truenorm.run("apply", "x.npy", "-o", "y.npy").stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(truenorm, tmp_path, shell):
+    script = tmp_path / "script"
+    script.write_text(truenorm.ok("completion", shell))
+    assert "apply" in script.read_text() and "out-dtype" in script.read_text()
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    subprocess.run([shell, "-n", script], check=True)
+
+
+def complete(script, words):
+    """What bash would offer."""
+    text = f"""source {script}
+COMP_WORDS=({" ".join(f"'{w}'" for w in words)}); COMP_CWORD={len(words) - 1}
+_truenorm; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    return subprocess.run(["bash", "-c", text], check=True, capture_output=True, text=True, cwd=script.parent).stdout.split()
+
+
+def test_what_bash_completes(truenorm, tmp_path):
+    script = tmp_path / "script"
+    script.write_text(truenorm.ok("completion", "bash"))
+    (tmp_path / "x.npy").touch()
+    assert complete(script, ["truenorm", "ba"]) == ["backward"]
+    assert complete(script, ["truenorm", "apply", "--out-d"]) == ["--out-dtype"]
+    assert complete(script, ["truenorm", "apply", "--out-dtype", "b"]) == ["bfloat16"]
+    assert complete(script, ["truenorm", "apply", "x"]) == ["x.npy"]
+    assert complete(script, ["truenorm", "apply", "--gamma", "x"]) == ["x.npy"]
+    assert complete(script, ["truenorm", "completion", "z"]) == ["zsh"]
+
+
+def test_what_fish_completes(truenorm, tmp_path):
+    if shutil.which("fish") is None:
+        pytest.skip("no fish here")
+    (tmp_path / "script").write_text(truenorm.ok("completion", "fish"))
+    out = subprocess.run(["fish", "-c", "source script; complete -C 'truenorm apply --out-d'"], cwd=tmp_path,
+                         capture_output=True, text=True, env={**os.environ, "HOME": str(tmp_path)}).stdout
+    assert out.startswith("--out-dtype\t")
+
+
+def test_manual_page(truenorm, tmp_path):
+    page = tmp_path / "truenorm.1"
+    page.write_text(truenorm.ok("manual"))
+    for command in ("apply", "backward", "stats", "explain", "info", "bench"):
+        assert f".SS truenorm {command}" in page.read_text()
+    if shutil.which("man"):
+        result = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, env={**os.environ, "MANPAGER": "cat", "LC_ALL": "C.UTF-8"})
+        assert result.returncode == 0 and result.stderr == "", result.stderr
+
+
+def test_bench(truenorm):
+    report = json.loads(truenorm.ok("bench", "--size", "1", "--seconds", "0", "--json"))
+    assert [r["dtype"] for r in report["results"]] == ["float32", "bfloat16", "float16", "float64"]
+    for result in report["results"]:
+        assert all(result[f"{what}_gb_per_second"] > 0 for what in ("copy", "forward", "backward"))
+    text = truenorm.ok("bench", "--size", "1", "--seconds", "0", "--dtype", "float16", "--d", "100")
+    assert "float16" in text and "float32" not in text and "copy GB/s" in text
+    assert "--dtype" in truenorm.bad("bench", "--dtype", "int8")
+    assert "--seconds" in truenorm.bad("bench", "--seconds", "nan")
