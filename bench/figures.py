@@ -134,7 +134,7 @@ def verdicts(result):
 
 
 def cliffs(result):
-    """Neighbouring shapes of one cache level, by d and by rows: (ratio of time an element, label, label), worst first."""
+    """Neighbours by d and by rows within one cache level: (ratio of time an element, label, label), worst first."""
     points = {(c["direction"], c["rows"], c["d"]): c for c in result["cells"]
               if c["part"] in ("scan", "grid") and c["dtype"] == "float32" and c["threads"] == 1
               and c["variant"] in ("y", "all") and c["d"] >= 128 and c["rows"] >= 16 and median(c, "truenorm")}

@@ -22,8 +22,9 @@ class Settings:
 
 
 def measure(cell, workers, folder, oracle, settings):
-    """Returns {peer: result}. A result has median, low and high (quartiles) in seconds, rounds and errors in ulp; or
-    `unsupported` or `failed` with the reason."""
+    """Returns {peer: result}. A result has median, low and high (quartiles) in seconds, rounds, errors in ulp, spin
+    (processor seconds burnt after the calls) and processors (how many were busy during them); or `unsupported` or
+    `failed` with the reason."""
     results, running = {}, []
     for worker in workers:
         try:
@@ -86,7 +87,7 @@ def without_slow(playing, times):
 def summary(turns):
     seconds = sorted(turn["seconds"] for turn in turns)
     low, high = np.percentile(seconds, [25, 75])
-    spins = statistics.median(turn["spin"] for turn in turns)
+    spin, processors = (statistics.median(turn[name] for turn in turns) for name in ("spin", "processors"))
     four = lambda value: float(f"{value:.4g}")
     return {"median": four(statistics.median(seconds)), "low": four(low), "high": four(high), "best": four(seconds[0]),
-            "rounds": len(seconds), "spin": four(spins)}
+            "rounds": len(seconds), "spin": four(spin), "processors": float(f"{processors:.2f}")}

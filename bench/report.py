@@ -45,7 +45,8 @@ def sections(result):
     return {
         "machine": machine(result),
         "peers": installed(result),
-        "figures": tables.verdicts(result) + "\n\n" + tables.spread(result),
+        "figures": "\n\n".join(filter(None, (tables.verdicts(result), tables.spread(result),
+                                            tables.too_many_processors(result)))),
         "float32": grid(result, "float32"),
         "bfloat16": grid(result, "bfloat16"),
         "float16": grid(result, "float16"),

@@ -49,10 +49,14 @@ nlohmann::json time_calls(Kernel& kernel, double seconds) {
     warm_time = seconds_since(warm_start);
   } while (warm_time < 0.1 * seconds);
   const int64_t calls = std::max<int64_t>(1, static_cast<int64_t>(seconds * static_cast<double>(warm) / warm_time));
+  const double cpu_start = cpu_seconds();
   const auto start = Clock::now();
   for (int64_t i = 0; i < calls; ++i) kernel.call();
-  const double per_call = seconds_since(start) / static_cast<double>(calls);
-  return {{"seconds", per_call}, {"calls", calls}, {"spin", wait_until_idle()}};
+  const double elapsed = seconds_since(start), cpu = cpu_seconds() - cpu_start;
+  return {{"seconds", elapsed / static_cast<double>(calls)},
+          {"calls", calls},
+          {"processors", cpu / elapsed},
+          {"spin", wait_until_idle()}};
 }
 
 nlohmann::json write_outputs(Kernel& kernel, const nlohmann::json& command) {

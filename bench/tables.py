@@ -75,6 +75,8 @@ def verdicts(result):
         missed = sum(step >= 1.6 for step, _, _ in found)
         rows.append(["cost an element, neighbouring shapes (below)", "1.60", ratio(worst), f"{a}; {b}", "", "",
                      f"{missed} of {len(found)}"])
+    if not rows:
+        return ""
     return markdown(["figure", "every cell", "worst", "where", "mean", "reached", "missed"], rows)
 
 
@@ -111,6 +113,17 @@ def spread(result):
             f"{at(0.5)}, nine in ten below {at(0.9)}.")
 
 
+def too_many_processors(result):
+    """Libraries that kept more than one processor busy in cells of one thread: their figures flatter them."""
+    found = {}
+    for cell in result["cells"]:
+        for key, r in cell["results"].items():
+            if cell["threads"] == 1 and r.get("processors", 0) > 1.25:
+                found.setdefault(name_of(result, key), []).append(r["processors"])
+    lines = [f"- {name}: up to {max(values):.1f} in {len(values)} cells" for name, values in found.items()]
+    return "\n".join(["Busy with more than one processor in cells of 1 thread:", *lines]) if lines else ""
+
+
 def check(result):
     """The speed check: our GB/s beside the copy's, and the ratio to PyTorch."""
     rows = []
@@ -130,4 +143,5 @@ def overview(result):
                      number(figures.gigabytes(cell, "streaming")), number(figures.gigabytes(cell, key)),
                      name_of(result, key) if key else "", ratio(figures.against_fastest(cell))])
     head = ["cell", "GB/s", "ulp", "streaming", "fastest peer", "which", "ratio"]
-    return markdown(head, rows) + "\n\n" + verdicts(result) + "\n\n" + spread(result)
+    parts = [markdown(head, rows), verdicts(result), spread(result), too_many_processors(result)]
+    return "\n\n".join(part for part in parts if part)

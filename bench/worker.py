@@ -61,11 +61,11 @@ def time_calls(call, seconds):
             break
     calls = max(1, int(seconds * warm / elapsed))
     repeat = range(calls)
-    start = time.perf_counter()
+    cpu_start, start = time.process_time(), time.perf_counter()
     for _ in repeat:
         call()
-    per_call = (time.perf_counter() - start) / calls
-    return {"seconds": per_call, "calls": calls, "spin": wait_until_idle()}
+    elapsed, cpu = time.perf_counter() - start, time.process_time() - cpu_start
+    return {"seconds": elapsed / calls, "calls": calls, "processors": cpu / elapsed, "spin": wait_until_idle()}
 
 
 def write_outputs(kernel, command):
