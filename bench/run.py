@@ -7,6 +7,8 @@
     bench/run.py --only "float32 forward 512x768"   cells whose label has all these words
     bench/run.py --list                 the labels
 
+Control-C ends it and keeps what was measured.
+
 Needs the target bench_runners (cmake -DTRUENORM_BUILD_BENCH=ON) and bench/requirements.txt; `make bench` does all of
 it. Then `bench/report.py` writes tables and plots.
 """
@@ -38,7 +40,8 @@ def parse(argv):
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build-bench", help="CMake's build folder")
     parser.add_argument("--quick", action="store_true", help="a few shapes, few rounds")
     parser.add_argument("--check", action="store_true", help="three shapes beside the copy and PyTorch; no file")
-    parser.add_argument("--only", action="append", default=[], metavar="WORDS", help="cells whose label has all words")
+    parser.add_argument("--only", action="append", default=[], metavar="WORDS",
+                        help="cells whose label has all these words; also grid, scan, row or pytorch")
     parser.add_argument("--peers", help="comma-separated: " + ", ".join(peers.ORDER))
     parser.add_argument("--threads", default="1,2", help="numbers of threads, comma-separated (1,2)")
     parser.add_argument("--rounds", type=int, help="turns of each peer in a cell (7; quick 3)")
@@ -59,7 +62,7 @@ def choose(options):
     else:
         chosen = cells.grid(threads=threads) + cells.pytorch(threads=threads) + cells.long_row(threads) + cells.scan()
     for words in options.only:
-        chosen = [cell for cell in chosen if all(word in cell.label.split() for word in words.split())]
+        chosen = [cell for cell in chosen if set(words.split()) <= {*cell.label.split(), cell.part}]
     return list(dict.fromkeys(chosen))
 
 
@@ -84,7 +87,11 @@ def main(argv=None):
         return 2
     result = {"machine": machine.describe(), "load at start": machine.load(),
               "date": time.strftime("%Y-%m-%d"), "settings": vars(settings), "peers": {}, "missing": {}, "cells": []}
-    run(chosen, keys, options, settings, result)
+    try:
+        run(chosen, keys, options, settings, result)
+    except KeyboardInterrupt:
+        print("\nrun.py: interrupted; what was measured is kept", file=sys.stderr)
+        result["interrupted"] = True
     if options.check:
         print(tables.check(result))
         return 0
