@@ -26,7 +26,7 @@ try:
     def _is_idle() -> bool:
         return _thread_state().raw_repr() == _IDLE and forward_ad._current_level < 0
 
-except ImportError:  # a PyTorch that has other insides: always the operator
+except (ImportError, AttributeError):  # a PyTorch that has other insides: always the operator
 
     def _is_idle() -> bool:
         return False
