@@ -149,7 +149,7 @@ HWY_INLINE F32x16 round_to_f32(const F64x16& x) {
   TRUENORM_UNROLL
   for (size_t i = 0; i < kF32Vectors; ++i) {
 #if HWY_TARGET == HWY_SCALAR
-    z.v[i] = hn::DemoteTo(F32(), x.v[i]);
+    z.v[i] = hn::Set(F32(), static_cast<float>(hn::GetLane(x.v[i])));  // DemoteTo() saturates where IEEE 754 overflows
 #else
     const hn::Half<F32> half;
     z.v[i] = hn::Combine(F32(), hn::DemoteTo(half, x.v[2 * i + 1]), hn::DemoteTo(half, x.v[2 * i]));
