@@ -99,7 +99,7 @@ define install_requirements
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV), from $<:"
 	@sed '/^#/d; /^$$/d; s/^/  /' $<
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check -r $<
 	@touch $@
 endef
 
@@ -113,7 +113,7 @@ $(VENV)/.bench: bench/requirements.txt $(VENV)/.requirements
 
 $(VENV)/.package: $(PACKAGE_SOURCES) $(VENV)/.requirements
 	@echo "Installing the package truenorm into $(VENV)"
-	@$(CACHED) $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	@$(CACHED) $(VENV)/bin/python -m pip install -qq --disable-pip-version-check \
 	  --config-settings=cmake.define.TRUENORM_WERROR=$(if $(filter-out 0,$(WERROR)),ON,OFF) .
 	@touch $@
 
