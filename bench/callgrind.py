@@ -44,8 +44,11 @@ def main(argv=None):
         return 0
     stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
     worse = compare(found, stored)
-    if options.check and stored.get("compiler") != found["compiler"]:
-        print(f"not compared: stored for {stored.get('compiler')}, built with {found['compiler']}")
+    if options.check and not stored:
+        print(f"callgrind.py: {STORED} is missing; --update writes it", file=sys.stderr)
+        return 1
+    if options.check and stored["compiler"] != found["compiler"]:
+        print(f"not compared: stored for {stored['compiler']}, built with {found['compiler']}")
         return 0
     return 1 if options.check and worse else 0
 

@@ -64,8 +64,9 @@ class Worker:
         # Some machines force NumPy to an old processor for safety; a benchmark wants the real one.
         environment.pop("OPENBLAS_CORETYPE", None)
         environment.pop("OPENBLAS_L2_SIZE", None)
+        # A session of its own: Control-C is for run.py, which then ends its workers.
         self.process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
-                                        text=True, bufsize=1, env=environment)
+                                        text=True, bufsize=1, env=environment, start_new_session=True)
 
     def _read_line(self):
         ready, _, _ = select.select([self.process.stdout], [], [], ANSWER_SECONDS)
