@@ -22,9 +22,15 @@ def rows(shape, dtype=np.float32, seed=7):
     return (np.random.default_rng(seed).standard_normal(shape) * 3 + 2).astype(dtype)
 
 
+def heed_interrupts():
+    """Shells start what runs in the background with interrupts ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(truenorm, *arguments, **options):
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
-    return subprocess.Popen([truenorm.program, *map(str, arguments)], cwd=truenorm.cwd, env=environment, **options)
+    return subprocess.Popen([truenorm.program, *map(str, arguments)], cwd=truenorm.cwd, env=environment,
+                            preexec_fn=heed_interrupts, **options)
 
 
 def through_pipe(truenorm, content, *arguments):
