@@ -36,6 +36,16 @@ def epsilon(eps: float) -> float:
     return value
 
 
+def refuse_shared(out: Array, x: Array) -> None:
+    """out may not be in x's memory where x is still needed."""
+    try:
+        shared = np.shares_memory(out.values, x.values, max_work=10000)  # type: ignore[arg-type]  # the stub knows two values
+    except np.exceptions.TooHardError:
+        shared = True
+    if shared:
+        raise ValueError("out shares memory with x, which the cache keeps for backward; give another out")
+
+
 def _aside(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Rows-first memory for a result that is laid out in a way the library cannot write."""
     return np.empty(layout.lead + layout.features, dtype)

@@ -78,8 +78,9 @@ def layer_norm_forward(
 
         return _torch_arrays.layer_norm_forward(x, gamma, beta, eps, axis, normalized_shape, out, num_threads)
     call = _Call(x, gamma, beta, eps, axis, normalized_shape, num_threads)
-    if out is not None and np.may_share_memory(call.kind.write(out).values, call.x.values):
-        raise ValueError("out shares memory with x, which the cache keeps for backward; give another out")
+    if out is not None:
+        refuse_torch(out=out)
+        _compute.refuse_shared(call.kind.write(out), call.x)
     saved = _compute.new_saved(call.x, call.layout)
     y = call.forward(out, saved)
     return y, LayerNormCache(call.given_x, gamma, call.eps, saved, call)

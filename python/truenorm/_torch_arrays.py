@@ -44,8 +44,8 @@ def layer_norm_forward(
 ) -> tuple[Tensor, LayerNormCache]:
     call = _Call(x, gamma, beta, eps, axis, normalized_shape, num_threads)
     if out is not None:
-        if isinstance(out, Tensor) and out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
-            raise ValueError("out shares memory with x, which the cache keeps for backward; give another out")
+        call.check(out)
+        _compute.refuse_shared(KIND.read(out, "out"), KIND.read(x, "x"))
         saved = _torch_kernels.new_saved(x, call.axes)
         call.write(out, saved)
         return out, LayerNormCache(x, gamma, call.eps, saved, call)
@@ -81,13 +81,16 @@ class _Call:
         self.gamma = _parameter(gamma, "gamma", dtype)
         self.beta = _parameter(beta, "beta", dtype)
 
-    def write(self, out: Any, saved: Tensor | None = None) -> Tensor:
+    def check(self, out: Any) -> None:
         if not isinstance(out, Tensor):
             raise TypeError(f"out is of type {type(out).__name__}; expected a PyTorch tensor, as x is")
         if _torch_autograd.needs_gradient(self.x, self.gamma, self.beta, out):
             raise ValueError("out cannot be given where gradients are needed; call it under torch.no_grad()")
         if out.shape != self.x.shape:
             raise ValueError(f"out has shape {tuple(out.shape)}; expected x's, {tuple(self.x.shape)}")
+
+    def write(self, out: Tensor, saved: Tensor | None = None) -> Tensor:
+        self.check(out)
         _torch_kernels.forward_into(
             out, self.x, self.gamma, self.beta, self.axes, self.eps, self.num_threads, saved
         )

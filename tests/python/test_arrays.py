@@ -106,6 +106,10 @@ def test_torch_memory_is_not_copied(rng):
     truenorm.layer_norm(x, out=out[:, 10:138])
     assert torch.equal(out[:, 10:138], truenorm.layer_norm(x.contiguous()))
     assert not out[:, :10].any() and not out[:, 138:].any()
+    y, cache = truenorm.layer_norm_forward(x, out=out[:, 150:278])
+    assert torch.equal(y, out[:, 10:138]) and torch.equal(cache.x_norm, y)
+    with pytest.raises(ValueError, match="out shares memory with x"):
+        truenorm.layer_norm_forward(x, out=buffer[:, 90:218])
     assert truenorm.layer_norm(x, out=x) is x and torch.equal(x, out[:, 10:138])
 
 

@@ -138,6 +138,10 @@ def test_out(rng):
     assert np.array_equal(truenorm.layer_norm(x, gamma, out=strided), y)
     y, cache = truenorm.layer_norm_forward(x, gamma, out=out)
     assert y is out
+    # Two halves of one buffer do not share memory, though their ends interlock.
+    buffer = np.concatenate([x, np.zeros_like(x)], axis=-1)
+    y, _ = truenorm.layer_norm_forward(buffer[..., :8], gamma, out=buffer[..., 8:])
+    assert np.array_equal(y, out)
     in_place = x.copy()
     assert truenorm.layer_norm(in_place, gamma, out=in_place) is in_place and np.array_equal(in_place, out)
 

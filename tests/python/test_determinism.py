@@ -62,14 +62,17 @@ def test_many_callers_at_once(rng):
 
 
 def test_the_interpreter_is_free_during_a_call(rng):
-    """While one thread computes, another one runs Python."""
+    """While one thread computes, another one runs Python. On a busy machine it may have to wait for its turn."""
     x = rng.standard_normal((20000, 768)).astype(np.float32)
-    steps = 0
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(lambda: truenorm.layer_norm(x, num_threads=1))
-        while not done.done():
-            steps += 1
-    assert steps > 100
+        for _ in range(10):
+            steps = 0
+            done = pool.submit(lambda: truenorm.layer_norm(x, num_threads=1))
+            while not done.done():
+                steps += 1
+            if steps > 1000:
+                return
+    pytest.fail(f"only {steps} steps during a call")
 
 
 def test_repeated_calls_with_tiny_rows():
