@@ -48,7 +48,7 @@ def share_of_copy(result):
         axis.set_xticks(range(len(chosen)), [f"{c['rows']}\nx {c['d']}" for c in chosen], fontsize=8)
         yardstick = "copy" if direction == "forward" else "triad"
         axis.set_ylabel(f"share of the streaming {yardstick}")
-        axis.set_title(f"float32 {direction}, {threads} threads")
+        axis.set_title(f"float32 {direction}, {threads} thread" + "s" * (threads > 1))
     axes[0].legend(fontsize=8, ncols=4)
     figure.tight_layout()
     return figure if drawn else None
@@ -112,10 +112,12 @@ def speed_against_error(result):
             axis.annotate(tables.name_of(result, key), (max(found["error"].values()), figures.gigabytes(cell, key)),
                           textcoords="offset points", xytext=(6, 3), fontsize=8)
         axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter("")
         axis.set_xlabel("largest error, ulp (left is better)")
         axis.set_ylabel("GB/s (up is better)")
+        axis.margins(x=0.3, y=0.15)
         axis.set_ylim(bottom=0)
-        axis.margins(x=0.3)
         axis.set_title(f"{cell['direction']}, float32, 512 x 768, 1 thread")
     figure.tight_layout()
     return figure
