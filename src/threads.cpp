@@ -25,6 +25,12 @@
 namespace truenorm {
 namespace {
 
+inline void pause() {
+#if defined(__SSE2__)
+  __builtin_ia32_pause();
+#endif
+}
+
 class Pool {
  public:
   // False when another call is using the pool.
@@ -45,6 +51,12 @@ class Pool {
     take_tasks();
     std::unique_lock<std::mutex> lock(mutex_);
     wanted_ = 0;  // who has not come by now is not needed
+    // Who is still at it is done in microseconds, which sleeping and being woken would take as well.
+    for (int turns = 0; working_ != 0 && turns < 4096; ++turns) {
+      lock.unlock();
+      pause();
+      lock.lock();
+    }
     done_.wait(lock, [this] { return working_ == 0; });
     return true;
   }
