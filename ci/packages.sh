@@ -28,7 +28,6 @@ bench  libdnnl-dev            header  oneapi/dnnl/dnnl.hpp
 ci     fish                   command fish
 ci     zsh                    command zsh
 ci     clang-16               command clang++-16
-ci     libclang-rt-16-dev     file    /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.fuzzer-x86_64.a
 ci     libclang-rt-16-dev     file    /usr/lib/llvm-16/lib/clang/16/include/fuzzer
 ci     g++-aarch64-linux-gnu  command aarch64-linux-gnu-g++
 ci     googletest             file    /usr/src/googletest/CMakeLists.txt
