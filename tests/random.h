@@ -30,7 +30,8 @@ class Random {  // SplitMix64
   }
   // A magnitude whose exponent is even over [low, high].
   double exponent(int low, int high) {
-    return std::ldexp(1 + uniform(), low + static_cast<int>(below(high - low + 1)));
+    const int power = low + static_cast<int>(below(high - low + 1));  // first: compilers order arguments differently
+    return std::ldexp(1 + uniform(), power);
   }
 
  private:
