@@ -58,14 +58,14 @@ def microseconds(call, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail beyond the limits")
-    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--rounds", type=int, default=101)
     options = parser.parse_args()
     torch.set_num_threads(1)
     found = {name: ([], []) for name in calls()}
     for _ in range(options.rounds):
         for name, pair in calls().items():
             for call, times in zip(pair, found[name]):
-                times.append(microseconds(call, 500))
+                times.append(microseconds(call, 200))
     limits = {"NumPy": None, "PyTorch": 2, "PyTorch, with gradients": 3}
     failed = False
     print(f"{'':32}{'truenorm':>10}{'beside':>10}{'ratio':>8}   microseconds")
