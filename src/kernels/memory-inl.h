@@ -144,6 +144,8 @@ HWY_INLINE void stream(const F64x16& x, double* HWY_RESTRICT p) {
 }
 template <class T>
 HWY_INLINE void stream(const F32x16& x, T* HWY_RESTRICT p) {
+  // Half of a 128-bit vector: Stream() would write 16 bytes for its 8.
+  if constexpr (kF32Lanes * sizeof(T) < 16) return store(x, p);
   const U16x16 half = to_half(x, p);
   TRUENORM_UNROLL
   for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
