@@ -10,7 +10,6 @@ namespace truenorm {
 namespace {
 
 constexpr int64_t kMaxTotalsBytes = int64_t{1} << 26;  // of dgamma and dbeta over blocks of rows
-constexpr int64_t kColumns = 1024;
 
 int64_t padded(int64_t d) { return (d + 15) / 16 * 16; }
 
@@ -159,9 +158,8 @@ class Backward {
   // First every row's sums, then column by column all rows: totals need only a block of columns.
   void columns(const Group& group, const Threads& threads, GradRow* grads) const {
     if (rows_are_long(threads, rows_.count, d_)) {
-      each_task(group, 0, rows_.count, [&](BackwardTask& task) {
-        for (int64_t r = 0; r < task.rows; ++r) long_row(task, r, threads);
-      }, grads);
+      for (int64_t r = 0; r < rows_.count; ++r)
+        each_task(group, r, r + 1, [&](const BackwardTask& task) { long_row(task, threads); }, grads);
     } else {
       const int64_t tasks = task_count(threads, rows_.count);
       parallel_for(threads, tasks, [&](int64_t i) {
@@ -183,16 +181,11 @@ class Backward {
     });
   }
 
-  void long_row(const BackwardTask& all, int64_t r, const Threads& threads) const {
-    const int64_t size = static_cast<int64_t>(truenorm_dtype_size(call_.x.dtype));
-    BackwardTask task = all;
-    task.x = static_cast<const char*>(all.x) + r * all.x_stride * size;
-    task.dy = static_cast<const char*>(all.dy) + r * all.dy_stride * static_cast<int64_t>(truenorm_dtype_size(call_.dy.dtype));
-    if (all.saved) task.saved = static_cast<const char*>(all.saved) + r * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
+  void long_row(const BackwardTask& task, const Threads& threads) const {
     LongRow row;
     kernels_.long_row.begin_backward(task, row);
     sum_long_row(threads, kernels_.long_row, task.x, task.dy, dy_variant_, task.gamma, d_, call_.eps, row);
-    all.grad_rows[r] = row.grad;
+    *task.grad_rows = row.grad;
   }
 
   void round(const Group& group, const double* totals, int64_t begin, int64_t end) const {

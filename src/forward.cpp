@@ -38,22 +38,18 @@ class Forward {
   void each_task(int64_t begin, int64_t end, const Visit& visit) const {
     const bool one_by_one = rows_.step(kGamma) != 0 || rows_.step(kBeta) != 0;  // each row has parameters of its own
     rows_.for_runs(begin, end, [&](int64_t row, const int64_t (&offset)[kOperands], int64_t run) {
-      ForwardTask task = task_at(row, offset);
-      task.rows = one_by_one ? 1 : run;
-      for (int64_t r = 0; r < run; r += task.rows) {
-        if (r) {
-          int64_t here[kOperands];
-          for (int i = 0; i < kOperands; ++i) here[i] = offset[i] + r * rows_.step(i);
-          task = task_at(row + r, here);
-          task.rows = 1;
-        }
-        visit(task);
+      const int64_t step = one_by_one ? 1 : run;
+      for (int64_t r = 0; r < run; r += step) {
+        int64_t here[kOperands];
+        for (int i = 0; i < kOperands; ++i) here[i] = offset[i] + r * rows_.step(i);
+        visit(task_at(row + r, step, here));
       }
     });
   }
 
-  ForwardTask task_at(int64_t row, const int64_t (&offset)[kOperands]) const {
+  ForwardTask task_at(int64_t row, int64_t rows, const int64_t (&offset)[kOperands]) const {
     ForwardTask task{};
+    task.rows = rows;
     task.x = at(call_.x, offset[kX]);
     task.y = const_cast<void*>(at(call_.y, offset[kY]));
     task.gamma = parameter(call_.gamma, offset[kGamma]);

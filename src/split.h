@@ -64,10 +64,9 @@ inline void sum_long_row(const Threads& threads, const LongRowKernels& kernels, 
 // Calls columns(begin, end) over all features of long rows.
 template <class Columns>
 void share_columns(const Threads& threads, int64_t d, const Columns& columns) {
-  constexpr int64_t kUnit = 1024;  // whole column blocks of the kernels
-  const int64_t units = (d + kUnit - 1) / kUnit, tasks = task_count(threads, units);
+  const int64_t units = (d + kColumns - 1) / kColumns, tasks = task_count(threads, units);
   parallel_for(threads, tasks, [&](int64_t i) {
-    const int64_t begin = task_begin(i, tasks, units) * kUnit, end = task_begin(i + 1, tasks, units) * kUnit;
+    const int64_t begin = task_begin(i, tasks, units) * kColumns, end = task_begin(i + 1, tasks, units) * kColumns;
     columns(begin, std::min(d, end));
   });
 }

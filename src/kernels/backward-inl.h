@@ -36,13 +36,13 @@ HWY_INLINE V gradient_lanes(const Gradient& gradient, const V& x, const V& dy, c
 }
 
 // Everything of sixteen features is read before any is written: dx may be dy or x.
-template <bool kStream, class Gradient, class T, class G, class O>
+template <class Gradient, class T, class G, class O>
 HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy, const Compute<T>* gamma, O* dx,
                                const Totals& totals, size_t n) {
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     const auto out = gradient_lanes(gradient, load(x + i), load(dy + i), load(gamma + i), totals.at(static_cast<int64_t>(i)));
-    if (dx) put<kStream>(out, dx + i);
+    if (dx) store(out, dx + i);
   }
   if (i < n) {
     const auto out = gradient_lanes(gradient, load_n(x + i, n - i), load_n(dy + i, n - i), load_n(gamma + i, n - i),
@@ -54,13 +54,13 @@ HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy
 template <class T, class G, class O>
 HWY_NOINLINE void gradient_row(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, O* dx, const Totals& totals,
                              size_t n) {
-  if (grad.row.kind == RowKind::Plain) return gradient_block<false>(PlainGradient(grad), x, dy, gamma, dx, totals, n);
-  gradient_block<false>(ExactGradient(grad), x, dy, gamma, dx, totals, n);
+  if (grad.row.kind == RowKind::Plain) return gradient_block(PlainGradient(grad), x, dy, gamma, dx, totals, n);
+  gradient_block(ExactGradient(grad), x, dy, gamma, dx, totals, n);
 }
 inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, const double* dy, const double* gamma, double* dx,
                              const Totals& totals, size_t n) {
-  if (grad.row.kind == RowKind::Plain) return gradient_block<false>(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
-  gradient_block<false>(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
+  if (grad.row.kind == RowKind::Plain) return gradient_block(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
+  gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
 }
 
 // Four plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits

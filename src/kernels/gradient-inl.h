@@ -129,12 +129,12 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
 // By the row's kind.
 template <class T, class G>
 HWY_NOINLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
-                                 const Ahead& ahead = {}) {
+                                   const Ahead& ahead) {
   if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(PlainGradient(grad), x, dy, gamma, n, ahead);
   return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
 }
 inline HWY_NOINLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n,
-                                 const Ahead& ahead = {}) {
+                                   const Ahead& ahead) {
   if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(WideGradient<false>(grad), x, dy, gamma, n, ahead);
   return segment_gradient_sums(WideGradient<true>(grad), x, dy, gamma, n, ahead);
 }
@@ -169,14 +169,12 @@ HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, WideGrad& grad) {
 
 template <class T>
 struct GradOf {
-  using type = NarrowGrad;
   static constexpr int64_t kSegment = kNarrowSegment;
   static HWY_INLINE NarrowGrad& get(GradRow& row) { return row.narrow; }
   static HWY_INLINE const NarrowGrad& get(const GradRow& row) { return row.narrow; }
 };
 template <>
 struct GradOf<double> {
-  using type = WideGrad;
   static constexpr int64_t kSegment = kWideSegment;
   static HWY_INLINE WideGrad& get(GradRow& row) { return row.wide; }
   static HWY_INLINE const WideGrad& get(const GradRow& row) { return row.wide; }
@@ -193,6 +191,14 @@ HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
   return from_saved(saved, first_element(x));
 }
 
+// The segments of a block of n columns of one row, in order.
+template <class Grad, class T, class G>
+HWY_INLINE void push_block(Tree<GradSums>& tree, const Grad& grad, const T* x, const G* dy, const Compute<T>* gamma, int64_t n,
+                           const Ahead& ahead = {}) {
+  for (int64_t i = 0; i < n; i += GradOf<T>::kSegment)
+    tree.push(segment_sums(grad, x + i, dy + i, gamma + i, static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, n - i)), ahead));
+}
+
 // Sums of up to kBatch rows, those in `which`, block by block of columns.
 template <class T, class G>
 HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
@@ -207,9 +213,7 @@ HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, i
       if (!(which >> r & 1)) continue;
       const T* x = static_cast<const T*>(task.x) + (first + r) * task.x_stride;
       const G* dy = static_cast<const G*>(task.dy) + (first + r) * task.dy_stride;
-      for (int64_t i = begin; i < end; i += GradOf<T>::kSegment)
-        tree[r].push(segment_sums(GradOf<T>::get(grads[r]), x + i, dy + i, gamma_block + (i - begin),
-                                  static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, end - i)), ahead));
+      push_block(tree[r], GradOf<T>::get(grads[r]), x + begin, dy + begin, gamma_block, end - begin, ahead);
     }
   }
   uint32_t again = 0;

@@ -74,9 +74,7 @@ struct LongRowOf {
       for (int64_t block = 0; block < n; block += kColumns) {
         const int64_t stop = HWY_MIN(block + kColumns, n);
         const Compute<T>* gamma_block = gamma.block(begin + block, static_cast<size_t>(stop - block));
-        for (int64_t i = block; i < stop; i += GradOf<T>::kSegment)
-          tree.push(segment_sums(grad(row), x + i, dy + i, gamma_block + (i - block),
-                                 static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, stop - i))));
+        push_block(tree, grad(row), x + block, dy + block, gamma_block, stop - block);
       }
       const GradSums total = tree.total();
       part.sums = total.sums;

@@ -138,10 +138,6 @@ HWY_INLINE void stream(const F32x16& x, float* HWY_RESTRICT p) {
   TRUENORM_UNROLL
   for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(x.v[i], F32(), p + i * kF32Lanes);
 }
-HWY_INLINE void stream(const F64x16& x, double* HWY_RESTRICT p) {
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) hn::Stream(x.v[i], F64(), p + i * kF64Lanes);
-}
 template <class T>
 HWY_INLINE void stream(const F32x16& x, T* HWY_RESTRICT p) {
   // Half of a 128-bit vector: Stream() would write 16 bytes for its 8.

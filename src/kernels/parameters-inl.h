@@ -14,10 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// Columns of a block: also a segment of narrow rows, so that a block's sums are whole segments. 4 KiB of float32.
-constexpr int64_t kColumns = kNarrowSegment;
-static_assert(kColumns % kWideSegment == 0);
-
 // `absent` stands in for every element of a parameter that is not there. Half parameters are converted a block at a time
 // into a buffer, float32 and float64 ones are used where they are.
 template <class T>

@@ -17,6 +17,9 @@ struct BFloat16 {
 // Elements per segment of a row sum (docs/numerics.md). Segments are also what threads share of a long row.
 inline constexpr int64_t kNarrowSegment = 1024;  // float32 and half rows
 inline constexpr int64_t kWideSegment = 256;     // float64 rows
+// Columns of a block: whole segments of either kind, and 4 KiB of float32 parameters.
+inline constexpr int64_t kColumns = kNarrowSegment;
+static_assert(kColumns % kWideSegment == 0);
 
 // Two sums over a row or a part of it: of x and x*x, of c and c*c, of g and g*x_hat.
 struct Sums {
