@@ -38,11 +38,6 @@
 #else
 #define TRUENORM_LIST_NEON
 #endif
-#if HWY_TARGETS & HWY_EMU128
-#define TRUENORM_LIST_EMU128 &N_EMU128::kTable,
-#else
-#define TRUENORM_LIST_EMU128
-#endif
 #if HWY_TARGETS & HWY_SCALAR
 #define TRUENORM_LIST_SCALAR &N_SCALAR::kTable,
 #else
@@ -53,5 +48,5 @@
   namespace truenorm {                                                                                      \
   constinit const TypeKernels* const NAME[] = {                                                             \
       TRUENORM_LIST_AVX3_DL TRUENORM_LIST_AVX3 TRUENORM_LIST_AVX2 TRUENORM_LIST_SSE4 TRUENORM_LIST_SSSE3     \
-          TRUENORM_LIST_SSE2 TRUENORM_LIST_NEON TRUENORM_LIST_EMU128 TRUENORM_LIST_SCALAR nullptr};         \
+          TRUENORM_LIST_SSE2 TRUENORM_LIST_NEON TRUENORM_LIST_SCALAR nullptr};                              \
   }

@@ -33,7 +33,7 @@ constexpr const char* kName =
     "sse2";
 #elif HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_NEON_WITHOUT_AES
     "neon";
-#elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+#elif HWY_TARGET == HWY_SCALAR
     "scalar";
 #else
 #error "Name this target here and in list_targets.h, and give its CPU test in dispatch.cpp"
