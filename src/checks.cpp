@@ -2,12 +2,14 @@
 
 #include <cinttypes>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
 #include "dispatch.h"
 #include "error.h"
 #include "overlap.h"
+#include "sized_struct.h"
 
 namespace truenorm {
 namespace {
@@ -41,6 +43,22 @@ bool same_place(const truenorm_shape& shape, const Operand& a, const Operand& b)
   for (int32_t k = 0; k < shape.rank; ++k)
     if (shape.dims[k] > 1 && a.strides[k] != b.strides[k]) return false;
   return true;
+}
+
+// `isa` was the last field of the first version.
+constexpr std::size_t kFirstOptions = offsetof(truenorm_options, isa) + sizeof(truenorm_options::isa);
+
+truenorm_status copy_options(const truenorm_options& given, truenorm_options* all) {
+  switch (copy_sized(&given, given.size, kFirstOptions, all)) {
+    case SizedStruct::copied: break;
+    case SizedStruct::bad_size:
+      return fail(TRUENORM_INVALID_OPTIONS, "options.size is %zu; expected %zu to %zu (set it with TRUENORM_OPTIONS_INIT)",
+                  given.size, kFirstOptions, kLargestStruct);
+    case SizedStruct::unknown_field:
+      return fail(TRUENORM_INVALID_OPTIONS, "options.size is %zu, with a field beyond byte %zu set that truenorm %s does not "
+                  "know; expected zeros there", given.size, sizeof(*all), truenorm_version());
+  }
+  return TRUENORM_OK;
 }
 
 }  // namespace
@@ -77,12 +95,7 @@ truenorm_status check_eps(double eps) {
 
 truenorm_status check_options(const truenorm_options* given, Options* options) {
   truenorm_options all = TRUENORM_OPTIONS_INIT;
-  if (given) {
-    if (given->size != sizeof(all))
-      return fail(TRUENORM_INVALID_OPTIONS, "options.size is %zu; expected %zu (set it with TRUENORM_OPTIONS_INIT)", given->size,
-                  sizeof(all));
-    all = *given;
-  }
+  if (given) TRUENORM_TRY(copy_options(*given, &all));
   if (all.flags & ~static_cast<uint32_t>(TRUENORM_ACCUMULATE))
     return fail(TRUENORM_INVALID_OPTIONS, "options.flags is 0x%" PRIx32 "; expected 0 or TRUENORM_ACCUMULATE", all.flags);
   if (all.executor) {

@@ -67,7 +67,7 @@ enum {
   TRUENORM_OVERLAP = 7,            /* an output overlaps an operand in a way that is not allowed */
   TRUENORM_INVALID_EPS = 8,        /* eps is negative, infinite or NaN */
   TRUENORM_INVALID_THREADS = 9,    /* a negative or absurd number of threads */
-  TRUENORM_INVALID_OPTIONS = 10,   /* options of unknown size, unknown flags */
+  TRUENORM_INVALID_OPTIONS = 10,   /* options whose size was not set, unknown flags or fields */
   TRUENORM_INVALID_ISA = 11,       /* TRUENORM_ISA or options.isa is no known name */
   TRUENORM_WORKSPACE_TOO_SMALL = 12,
   TRUENORM_OUT_OF_MEMORY = 13,
@@ -139,7 +139,8 @@ enum {
 };
 
 /* Everything that is not the mathematics. Set it to TRUENORM_OPTIONS_INIT and change what you need; NULL in place of
- * options means exactly that. `size` tells the library which version of the struct it is looking at. */
+ * options means exactly that. `size` tells the library which version of the struct it is looking at: fields that a
+ * caller's older version lacks keep their defaults, fields of a newer one that this library does not know must be 0. */
 typedef struct truenorm_options {
   size_t size;
   uint32_t flags;                    /* TRUENORM_ACCUMULATE */
