@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 
 #if defined(__linux__)
@@ -87,7 +87,7 @@ class Pool {
     for (; size_ < helpers; ++size_) {
       try {
         spawn();
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {  // no thread, or no memory for one
         return;
       }
     }
