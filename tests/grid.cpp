@@ -20,6 +20,9 @@ std::vector<int64_t> all_widths() {
       }
     }
   }
+  if (full_grid()) {  // every multiple of the kernels' sixteen lanes, and one feature beside it
+    for (int64_t middle = 304; middle <= 4096; middle += 16) widths.insert({middle - 1, middle, middle + 1});
+  }
   return {widths.begin(), widths.end()};
 }
 

@@ -3,7 +3,7 @@
 //
 // Everything is MPFR arithmetic on the inputs taken as exact numbers. Sums and squares of a row are exact: 700 bits
 // hold the whole range of float32 (277 bits of exponents, doubled by squaring, plus 20 for a million terms, twice),
-// 4400 that of float64. What follows the subtraction of the mean carries 256 bits, relative to terms that do not cancel
+// 4400 that of float64. What follows the subtraction of the mean carries 128 bits, relative to terms that do not cancel
 // below what each bound is measured in. Nothing is shared with the library or with reference.h.
 #ifndef TRUENORM_TESTS_ORACLE_H_
 #define TRUENORM_TESTS_ORACLE_H_
