@@ -14,7 +14,8 @@ REQUIRE  := ci/packages.sh require
 # Compilations are cached where ccache is there, which may be only after packages were installed.
 LAUNCHER  = $${CMAKE_CXX_COMPILER_LAUNCHER:-$$(command -v ccache)}
 CACHED    = CMAKE_C_COMPILER_LAUNCHER=$(LAUNCHER) CMAKE_CXX_COMPILER_LAUNCHER=$(LAUNCHER)
-CONFIGURE = $(CACHED) $(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
+# Warnings and errors go to stderr.
+CONFIGURE = $(CACHED) $(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_BUILD_TYPE=Release >/dev/null \
             -DTRUENORM_WERROR=$(if $(filter-out 0,$(WERROR)),ON,OFF)
 COMPILE   = $(CMAKE) --build $(BUILD) --parallel $(JOBS)
 CTEST     = $(CACHED) ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --parallel $(JOBS)
@@ -38,9 +39,11 @@ help: ## List these commands
 .PHONY: demo
 demo: ## Normalize the real activations in data/, and show the worked examples
 	@$(REQUIRE) build cli
-	@test -f $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DTRUENORM_BUILD_TESTS=OFF
-	@$(COMPILE) --target truenorm-demo
+	@test -f $(BUILD)/CMakeCache.txt || { echo "Building the library and its command in $(BUILD)/ (a few minutes, once)" && \
+	  $(CONFIGURE) -DTRUENORM_BUILD_TESTS=OFF; }
+	@$(COMPILE) --target truenorm-demo truenorm-cli
 	@$(BUILD)/cli/truenorm-demo data
+	@echo; echo "The command is $(BUILD)/cli/truenorm: try \`$(BUILD)/cli/truenorm explain 1 2 3 4\`, or --help."
 
 .PHONY: build
 build: ## Build the library, the command and the C++ tests
@@ -54,6 +57,8 @@ install: ## Install the library and the command under PREFIX
 	@test -f $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DTRUENORM_BUILD_TESTS=OFF
 	@$(COMPILE)
 	@$(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+	@# The loader keeps a list of what lies in /usr/local/lib.
+	@test "$$(id -u)" -ne 0 || ! command -v ldconfig >/dev/null || ldconfig
 
 # BENCH_ARGS= for the whole grid (an hour); bench/run.py --help lists what else there is.
 BENCH_ARGS ?= --quick
