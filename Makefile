@@ -80,8 +80,10 @@ test-full: export TRUENORM_TEST_FULL = 1
 test-full: test ## Run all tests on the whole grid of cases (an hour or more)
 
 .PHONY: test-cpp
-test-cpp: build ## Run the tests of the library
+test-cpp: build ## Run the tests of the library, and print the worst errors they found
 	@$(CTEST)
+	@echo "Worst errors found, in the units of docs/numerics.md:"
+	@sh tests/worst_errors.sh $(BUILD)/tests/worst | cut -c 1-90
 
 # The folders of the tests that pytest runs; the command's tests run the programs in $(BUILD)/cli.
 PYTEST_FOLDERS := $(wildcard tests/python tests/cli tests/docs)

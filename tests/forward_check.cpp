@@ -55,8 +55,10 @@ void check_bounds(const Operands& o, const Outputs& got) {
     const double bound = is_half(o.types.y) ? 0.51 : o.types.y == TRUENORM_FLOAT64 ? 16 : plain ? 3 : 4;
     within_bound(plain ? "y, no gamma and beta" : "y", o.types.name(), bound,
                  exact.y({o.types.affine, p.gamma}, {o.types.affine, p.beta}, {o.types.y, y}), name);
-    within_bound("mean, var, rstd (of the bound)", truenorm_dtype_name(o.types.x), 1,
-                 exact.statistics({got.mean[row], got.var[row], got.rstd[row]}), name);
+    const auto found = exact.statistics({got.mean[row], got.var[row], got.rstd[row]});
+    within_bound("mean, of its bound", truenorm_dtype_name(o.types.x), 1, found.mean, name);
+    within_bound("var, of its bound", truenorm_dtype_name(o.types.x), 1, found.var, name);
+    within_bound("rstd, of its bound", truenorm_dtype_name(o.types.x), 1, found.rstd, name);
   }
 }
 #endif

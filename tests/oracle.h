@@ -50,8 +50,11 @@ class Row {
 
   // Errors of y, with the bounds of truenorm_layer_norm_forward.
   Finding y(Elements gamma, Elements beta, Elements got) const;
-  // Errors of mean and rstd against the bounds of truenorm_stats; var against what that of rstd implies.
-  Finding statistics(const Statistics& got) const;
+  // Errors of the statistics, as fractions of their bounds.
+  struct StatisticsFindings {
+    Finding mean, var, rstd;
+  };
+  StatisticsFindings statistics(const Statistics& got) const;
 
  private:
   friend class Gradients;

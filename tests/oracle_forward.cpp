@@ -45,11 +45,11 @@ Finding Row::y(Elements gamma, Elements beta, Elements got) const {
   return worst;
 }
 
-Finding Row::statistics(const Statistics& got) const {
+Row::StatisticsFindings Row::statistics(const Statistics& got) const {
   const RowState& row = *state_;
-  Finding worst;
+  StatisticsFindings found;
   Real exact(kWork), error(kWork), total(kWork);
-  const auto compare = [&](const char* name, double value, const Real& bound) {
+  const auto compare = [&](double value, const Real& bound) {
     // The bounds are relative: below the normal numbers half the smallest number comes on top, and above the largest
     // an infinity is right.
     mpfr_set_ui_2exp(*total, 1, -1075, MPFR_RNDN);
@@ -57,10 +57,10 @@ Finding Row::statistics(const Statistics& got) const {
     mpfr_sub_d(*error, *exact, value, MPFR_RNDN);
     mpfr_abs(*error, *error, MPFR_RNDN);
     mpfr_div(*error, *error, *total, MPFR_RNDN);
-    Finding finding{mpfr_get_d(*error, MPFR_RNDN), 0, std::string(name) + ": " + describe(value, exact)};
+    Finding finding{mpfr_get_d(*error, MPFR_RNDN), 0, describe(value, exact)};
     if (std::isnan(value)) finding.ratio = kInfinity;
     if (std::isinf(value) && mpfr_get_d(*exact, MPFR_RNDN) == value) finding.ratio = 0;
-    worst.take(finding);
+    return finding;
   };
   Real bound(kWork), part(kWork);
   mpfr_set(*exact, *row.mean, MPFR_RNDN);
@@ -70,20 +70,19 @@ Finding Row::statistics(const Statistics& got) const {
     mpfr_mul_d(*part, *row.largest_c, h_of(row.x.dtype), MPFR_RNDN);
     mpfr_add(*bound, *bound, *part, MPFR_RNDN);
   }
-  compare("mean", got.mean, bound);
-  // rstd = (var + eps)^-1/2: half the relative error of var + eps.
+  found.mean = compare(got.mean, bound);
   const double rstd_bound = row.wide() ? 0x1p-47 : 0x1p-38;
   mpfr_set(*exact, *row.var, MPFR_RNDN);
   mpfr_mul_d(*bound, *row.var, 2 * rstd_bound, MPFR_RNDN);
-  compare("var", got.var, bound);
+  found.var = compare(got.var, bound);
   if (row.undefined) {
-    if (!(std::isinf(got.rstd) || std::isnan(got.rstd))) worst.take(wrong(0, "finite rstd for var + eps = 0"));
-    return worst;
+    if (!(std::isinf(got.rstd) || std::isnan(got.rstd))) found.rstd = wrong(0, "finite rstd for var + eps = 0");
+    return found;
   }
   mpfr_set(*exact, *row.rstd, MPFR_RNDN);
   mpfr_mul_d(*bound, *row.rstd, rstd_bound, MPFR_RNDN);
-  compare("rstd", got.rstd, bound);
-  return worst;
+  found.rstd = compare(got.rstd, bound);
+  return found;
 }
 
 }  // namespace truenorm::oracle

@@ -115,8 +115,8 @@ typedef struct truenorm_output {
 /* What forward can hand back besides y. Each pointer may be NULL; arrays have one entry per row, in C order.
  *   mean, var, rstd   float64 whatever the type of x; var is the biased variance without eps, rstd = 1/sqrt(var + eps).
  *                     For people; backward does not read them.
- *                     Errors: mean 2^-53*|mean| + h*max|x - mean|, rstd 2^-38 relative (h = 2^-44);
- *                     for float64 rows 2^-47 in place of 2^-44 and 2^-38. A row with NaN or Inf gives NaN in all three.
+ *                     Errors: mean 2^-53*|mean| + h*max|x - mean| with h = 2^-44, var 2^-37 and rstd 2^-38 relative;
+ *                     for float64 rows 2^-47, 2^-46 and 2^-47. A row with NaN or Inf gives NaN in all three.
  *   saved             what backward needs of the row, truenorm_layer_norm_saved_bytes() bytes in all, aligned to 8.
  *                     Opaque: it may change with TRUENORM_SPEC_VERSION. */
 typedef struct truenorm_stats {
