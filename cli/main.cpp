@@ -35,6 +35,14 @@ std::string names_of_commands(const CLI::App& app) {
   return text;
 }
 
+// What an unset variable of a shell leaves is no value: it would count as not given.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    for (CLI::Option* option : command->get_options([](CLI::Option* o) { return o->get_items_expected_max() > 0; }))
+      option->check([](const std::string& value) { return std::string(value.empty() ? "'' is no value" : ""); });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -56,6 +64,7 @@ int main(int argc, char** argv) {
   add_bench(app);
   add_completion(app);
   add_manual(app);
+  refuse_empty_values(app);
 
   std::vector<std::string> arguments;  // last first, as the parser wants them
   for (int i = argc - 1; i > 0; --i) arguments.push_back(protect_minus(argv[i]));

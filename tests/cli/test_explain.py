@@ -155,6 +155,7 @@ def test_row_of_a_file(truenorm, data):
         (["1", "2", "--beta", "inf"], ["--beta", "Inf"]),
         (["1", "2", "--beta", "missing.npy"], ["missing.npy", "No such file"]),
         (["1", "2", "--beta"], ["--beta"]),
+        (["1", "2", "--gamma", ""], ["--gamma", "''"]),
         (["1", "2", "--gama", "1"], ["--gama"]),
         (["1", "--file", "x.npy"], ["--file"]),
         (["--file", "missing.npy"], ["missing.npy"]),
