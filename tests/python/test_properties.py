@@ -1,6 +1,7 @@
 """What must hold for any input."""
 
 import numpy as np
+import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -116,3 +117,25 @@ def test_constant_rows(x):
     assume(x.size)
     constant = np.broadcast_to(x[..., :1], x.shape)
     assert not truenorm.layer_norm(constant).any()
+
+
+@common
+@given(
+    arrays.array_shapes(min_dims=1, max_dims=5, max_side=9),
+    st.integers(1, 5),
+    st.sampled_from([(False, False), (True, False), (False, True), (True, True)]),
+    st.sampled_from([1e-12, 1e-5, 0.1]),
+    st.integers(0, 2**32 - 1),
+)
+def test_random_shapes_against_pytorch_in_float64(shape, k, affine, eps, seed):
+    """PyTorch's own norm in float64 is the ground truth; both are off by some roundings of what the row is divided by."""
+    rng = np.random.default_rng(seed)
+    normalized = shape[-min(k, len(shape)) :]
+    x, (gamma, beta) = 3 * rng.standard_normal(shape) + 2, rng.standard_normal((2, *normalized))
+    gamma, beta = gamma if affine[0] else None, beta if affine[1] else None
+    y, cache = truenorm.layer_norm_forward(x, gamma, beta, eps, normalized_shape=normalized)
+    tensors = [None if array is None else torch.from_numpy(array) for array in (gamma, beta)]
+    truth = torch.nn.functional.layer_norm(torch.from_numpy(x), normalized, *tensors, eps).numpy()
+    assert y.shape == truth.shape
+    condition = np.abs(x).max() / np.sqrt(cache.var.min() + eps)
+    np.testing.assert_allclose(y, truth, rtol=0, atol=1e-14 * (1 + condition) * (1 + np.abs(truth).max()))
