@@ -53,7 +53,7 @@ bool detect([[maybe_unused]] const char* isa) {
 // Every name that is accepted, best first, whether this build has that level or not (Highway's version decides).
 constexpr const char* kNames[] = {
 #if defined(__x86_64__) || defined(__i386__)
-    "avx3_zen4", "avx3_dl", "avx3", "avx2", "sse4", "ssse3", "sse2",
+    "avx3_dl", "avx3", "avx2", "sse4", "ssse3", "sse2",
 #elif defined(__aarch64__) || defined(__arm__)
     "neon",
 #endif

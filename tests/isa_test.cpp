@@ -11,7 +11,7 @@ namespace {
 
 #if defined(__x86_64__)
 // Every level of an x86-64 build, whether this CPU has it or not.
-const std::vector<std::string> kKnown = {"scalar", "ssse3", "sse4", "avx2", "avx3", "avx3_dl"};
+const std::vector<std::string> kKnown = {"scalar", "sse2", "ssse3", "sse4", "avx2", "avx3", "avx3_dl"};
 #endif
 
 truenorm_status forward(const char* isa, float* y) {

@@ -196,7 +196,8 @@ TRUENORM_API truenorm_status truenorm_layer_norm_forward(const truenorm_shape* s
  *   dx       x's type, or float32 when x is float16 or bfloat16. May be dy or x itself (same pointer, type, strides).
  *   dgamma,  gamma's type, or float32 or float64 when that is wider; without gamma, x's type or wider. Any of the
  *   dbeta    three outputs may be absent; without all three nothing is done. Strides as gamma's: dimensions of stride 0
- *            are summed over, the same ones in both; NULL sums over all rows. Both are added to what is there with TRUENORM_ACCUMULATE.
+ *            are summed over, the same ones in both; NULL sums over all rows. Both are added to what is there with
+ *            TRUENORM_ACCUMULATE.
  *
  * Errors, with D = rstd*(|g| + mean|g| + |x_hat|*mean|g*x_hat|), h as in forward and
  * R = h*rstd*(mean|g|*(1 + X*|x_hat|) + mean|g*x_hat|*(X + |x_hat|)):
@@ -248,8 +249,8 @@ TRUENORM_API const char* truenorm_isa(void);
 
 /* The i-th instruction set that this build and this CPU have, best first; NULL when i is past the last. All names that
  * a build knows, whether the CPU has them or not, are accepted by TRUENORM_ISA and options.isa; a level above the
- * CPU's means the best it has. Names: "scalar", "ssse3", "sse4", "avx2", "avx3" (AVX-512), "avx3_dl"; "neon" on ARM
- * (docs/numerics.md, section "Instruction sets"). */
+ * CPU's means the best it has. Names: "scalar", "sse2", "ssse3", "sse4", "avx2", "avx3" (AVX-512), "avx3_dl"; on ARM
+ * "scalar", "neon" (docs/numerics.md, section "Instruction sets"). */
 TRUENORM_API const char* truenorm_isa_name(int32_t i);
 
 /* The process's default number of threads: what was set here, else TRUENORM_NUM_THREADS (read once, at first use),
