@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import ROOT
-
-BUILD = Path(os.environ.get("TRUENORM_BIN", ROOT / "build" / "cli")).resolve().parent
+from pages import BUILD_FOLDER
 
 
 def pytest_addoption(parser):
@@ -17,10 +15,10 @@ def pytest_addoption(parser):
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory):
     """Where the library and the command are installed to for these tests."""
-    if not (BUILD / "CMakeCache.txt").exists():
-        pytest.fail(f"{BUILD} is no build of truenorm: build it, or set TRUENORM_BIN to its folder cli")
+    if not (BUILD_FOLDER / "CMakeCache.txt").exists():
+        pytest.fail(f"{BUILD_FOLDER} is no build of truenorm: build it, or set TRUENORM_BIN to its folder cli")
     prefix = tmp_path_factory.mktemp("prefix")
-    subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], check=True, capture_output=True)
+    subprocess.run(["cmake", "--install", BUILD_FOLDER, "--prefix", prefix], check=True, capture_output=True)
     return prefix
 
 

@@ -9,11 +9,13 @@ before a block says what else is known about it:
 In expected output `...` stands for anything, up to a whole line or several.
 """
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD_FOLDER = Path(os.environ.get("TRUENORM_BIN", ROOT / "build" / "cli")).resolve().parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 PAGES += [page for folder in ("data", "bench", "examples") for page in sorted((ROOT / folder).glob("*.md"))]

@@ -9,8 +9,7 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import BUILD
-from pages import ROOT
+from pages import BUILD_FOLDER, ROOT
 
 PAGE = ROOT / "docs" / "numerics.md"
 HEAD = "| result | from, to | bound | found |\n|---|---|---|---|\n"
@@ -58,7 +57,7 @@ def table(lines):
 def test_errors_found(request):
     if os.environ.get("TRUENORM_TEST_FULL") == "1" or "TRUENORM_TEST_SEED" in os.environ:
         return  # another set of cases than the page's
-    lines = [line for file in sorted((BUILD / "tests" / "worst").glob("*.tsv")) for line in file.read_text().splitlines()]
+    lines = [line for file in sorted((BUILD_FOLDER / "tests" / "worst").glob("*.tsv")) for line in file.read_text().splitlines()]
     if not lines:
         pytest.skip("the C++ tests have not run in this build")
     page = PAGE.read_text(encoding="utf-8")
