@@ -91,12 +91,8 @@ void forward(const std::vector<int64_t>& dims, int64_t d, const Operand& x, cons
   const truenorm_stats stats{reinterpret_cast<double*>(mean), reinterpret_cast<double*>(var), nullptr,
                              reinterpret_cast<void*>(saved)};
   const truenorm_options options = options_of(num_threads);
-  truenorm_status status;
-  {
-    nb::gil_scoped_release release;
-    status = truenorm_layer_norm_forward(&shape, x_in, gamma_in, beta_in, y_out, &stats, eps, &options);
-  }
-  raise_unless_ok(status);
+  raise_unless_ok(without_lock(
+      [&] { return truenorm_layer_norm_forward(&shape, x_in, gamma_in, beta_in, y_out, &stats, eps, &options); }));
 }
 
 void backward(const std::vector<int64_t>& dims, int64_t d, const Operand& dy, const Operand& x,
@@ -109,13 +105,10 @@ void backward(const std::vector<int64_t>& dims, int64_t d, const Operand& dy, co
   const truenorm_output dx_out = output_of(&dx, rank), dgamma_out = output_of(&dgamma, rank),
                         dbeta_out = output_of(&dbeta, rank);
   const truenorm_options options = options_of(num_threads);
-  truenorm_status status;
-  {
-    nb::gil_scoped_release release;
-    status = truenorm_layer_norm_backward(&shape, dy_in, x_in, gamma_in, reinterpret_cast<const void*>(saved), eps,
-                                          dx_out, dgamma_out, dbeta_out, &options);
-  }
-  raise_unless_ok(status);
+  raise_unless_ok(without_lock([&] {
+    return truenorm_layer_norm_backward(&shape, dy_in, x_in, gamma_in, reinterpret_cast<const void*>(saved), eps,
+                                        dx_out, dgamma_out, dbeta_out, &options);
+  }));
 }
 
 size_t saved_bytes(const std::vector<int64_t>& dims, int64_t d, truenorm_dtype x) {
@@ -171,7 +164,7 @@ NB_MODULE(_core, m) {
         "Does nothing with the arguments of layer_norm_numpy: what such a call costs by itself.");
   m.def("read_tensors_with", &read_tensors_with, "api"_a, "tensor"_a, "parameter"_a);
   m.def("tensor_forward", &tensor_forward, "x"_a, "gamma"_a.none(), "beta"_a.none(), "y"_a, "saved"_a.none(),
-        "normalized_shape"_a, "eps"_a, "num_threads"_a);
+        "normalized_shape"_a.none(), "eps"_a.none(), "num_threads"_a);
   m.def("tensor_backward", &tensor_backward, "dy"_a, "x"_a, "gamma"_a.none(), "saved"_a.none(), "dx"_a.none(),
         "dgamma"_a.none(), "dbeta"_a.none(), "normalized_shape"_a, "eps"_a, "num_threads"_a);
   m.def("dlpack_bits", &dlpack_bits, "array"_a);

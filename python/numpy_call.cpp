@@ -91,12 +91,9 @@ nb::object layer_norm_numpy(nb::handle x, nb::handle gamma, nb::handle beta, nb:
   const double eps_value = PyFloat_AsDouble(eps.ptr());
   truenorm_options options = TRUENORM_OPTIONS_INIT;
   options.num_threads = num_threads;
-  truenorm_status status;
-  {
-    nb::gil_scoped_release release;
-    status = truenorm_layer_norm_forward(&shape, {x_buffer.data(), nullptr, x_buffer.dtype()}, gamma_in, beta_in,
-                                         {y_buffer.data(), nullptr, y_buffer.dtype()}, nullptr, eps_value, &options);
-  }
-  raise_unless_ok(status);
+  raise_unless_ok(without_lock([&] {
+    return truenorm_layer_norm_forward(&shape, {x_buffer.data(), nullptr, x_buffer.dtype()}, gamma_in, beta_in,
+                                       {y_buffer.data(), nullptr, y_buffer.dtype()}, nullptr, eps_value, &options);
+  }));
   return y;
 }

@@ -61,7 +61,14 @@ struct View {
           : bits == 64                                           ? TRUENORM_FLOAT64
           : bits == 16                                           ? TRUENORM_FLOAT16 : 0;
     data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-    ok = dtype != 0 && tensor.dtype.lanes == 1 && tensor.device.device_type == nb::device::cpu::value && is_dense();
+    ok = dtype != 0 && tensor.dtype.lanes == 1 && tensor.device.device_type == nb::device::cpu::value && is_dense() &&
+         is_there(bits / 8);
+  }
+
+  // Zeros that PyTorch has not made yet have no memory, and memory from elsewhere may lie askew.
+  bool is_there(int itemsize) const {
+    if (data == nullptr) return size(0) == 0;
+    return reinterpret_cast<std::uintptr_t>(data) % static_cast<unsigned>(itemsize) == 0;
   }
 
   int64_t size(int32_t from) const {
@@ -116,6 +123,14 @@ truenorm_shape shape_of(const View& x, int32_t k) {
   return {d, 1, {d == 0 ? 0 : x.size(0) / d}};
 }
 
+// Absent, or as much memory as the library keeps for these rows: hooks on saved tensors may have made it anything.
+bool is_saved(nb::handle object, const View& saved, const View& x, int32_t k) {
+  if (object.is_none()) return true;
+  const truenorm_shape shape = shape_of(x, k);
+  return saved.ok && saved.dtype == TRUENORM_FLOAT64 &&
+         static_cast<size_t>(saved.size(0)) * sizeof(double) == truenorm_layer_norm_saved_bytes(&shape, x.dtype);
+}
+
 truenorm_options options_of(int32_t num_threads) {
   truenorm_options options = TRUENORM_OPTIONS_INIT;
   options.num_threads = num_threads;
@@ -139,7 +154,7 @@ bool tensor_forward(nb::handle x, nb::handle gamma, nb::handle beta, nb::handle 
   const View x_view(x), gamma_view(gamma), beta_view(beta), y_view(y), saved_view(saved);
   const int32_t k = normalized_rank(normalized_shape, x_view);
   if (k == 0 || !y_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
-      !is_vector(beta, beta_view, x_view, k) ||
+      !is_vector(beta, beta_view, x_view, k) || !is_saved(saved, saved_view, x_view, k) ||
       (gamma_view.ok && beta_view.ok && gamma_view.dtype != beta_view.dtype)) {
     return false;
   }
@@ -147,13 +162,10 @@ bool tensor_forward(nb::handle x, nb::handle gamma, nb::handle beta, nb::handle 
   const double eps_value = PyFloat_AsDouble(eps.ptr());
   const truenorm_stats stats{nullptr, nullptr, nullptr, saved_view.data};
   const truenorm_options options = options_of(num_threads);
-  truenorm_status status;
-  {
-    nb::gil_scoped_release release;
-    status = truenorm_layer_norm_forward(&shape, x_view.input(), gamma_view.input(), beta_view.input(),
-                                         y_view.output(), &stats, eps_value, &options);
-  }
-  raise_unless_ok(status);
+  raise_unless_ok(without_lock([&] {
+    return truenorm_layer_norm_forward(&shape, x_view.input(), gamma_view.input(), beta_view.input(), y_view.output(),
+                                       &stats, eps_value, &options);
+  }));
   return true;
 }
 
@@ -166,18 +178,14 @@ bool tensor_backward(nb::handle dy, nb::handle x, nb::handle gamma, nb::handle s
   const int32_t k = normalized_rank(normalized_shape, x_view);
   if (k == 0 || !dy_view.is_like(x_view) || !is_vector(gamma, gamma_view, x_view, k) ||
       !(dx.is_none() || dx_view.is_like(x_view)) || !is_vector(dgamma, dgamma_view, x_view, k) ||
-      !is_vector(dbeta, dbeta_view, x_view, k)) {
+      !is_vector(dbeta, dbeta_view, x_view, k) || !is_saved(saved, saved_view, x_view, k)) {
     return false;
   }
   const truenorm_shape shape = shape_of(x_view, k);
   const truenorm_options options = options_of(num_threads);
-  truenorm_status status;
-  {
-    nb::gil_scoped_release release;
-    status = truenorm_layer_norm_backward(&shape, dy_view.input(), x_view.input(), gamma_view.input(),
-                                          saved_view.data, eps, dx_view.output(), dgamma_view.output(),
-                                          dbeta_view.output(), &options);
-  }
-  raise_unless_ok(status);
+  raise_unless_ok(without_lock([&] {
+    return truenorm_layer_norm_backward(&shape, dy_view.input(), x_view.input(), gamma_view.input(), saved_view.data,
+                                        eps, dx_view.output(), dgamma_view.output(), dbeta_view.output(), &options);
+  }));
   return true;
 }

@@ -62,7 +62,11 @@ class NumpyKind:
             raise TypeError(f"{name} is a masked array; layer normalization knows no masks. Pass {name}.filled(...)")
         if isinstance(value, np.ndarray):
             return typed(np.asarray(value), name)
-        values = np.asarray(value)
+        _refuse_tracer(value, name)
+        try:
+            values = np.asarray(value)
+        except RuntimeError as error:  # a list of PyTorch tensors that need gradients
+            raise TypeError(f"{name} is a {type(value).__name__} that NumPy cannot read: {error}") from None
         # A list of ints is a list of numbers; an *array* of ints was given a type on purpose and is refused.
         if isinstance(value, (list, tuple, int, float)) and values.dtype.kind in "iu":
             values = values.astype(np.float64)

@@ -16,14 +16,30 @@ class LayerNormCache:
     normalized axes kept as 1. var is the biased variance, without eps.
     """
 
-    __slots__ = ("x", "gamma", "eps", "_saved", "_owner")
+    __slots__ = ("_x", "_gamma", "_eps", "_saved", "_owner")
 
     def __init__(self, x: AnyArray, gamma: AnyArray, eps: float, saved: Any, owner: Any) -> None:
-        self.x = x
-        self.gamma = gamma
-        self.eps = eps
+        self._x = x
+        self._gamma = gamma
+        self._eps = eps
         self._saved = saved
         self._owner = owner  # knows the kind of x and how it was normalized
+
+    # To be read only: backward goes by what forward was given.
+    @property
+    def x(self) -> AnyArray:
+        """x itself."""
+        return self._x
+
+    @property
+    def gamma(self) -> AnyArray:
+        """gamma as it was given."""
+        return self._gamma
+
+    @property
+    def eps(self) -> float:
+        """eps as it was given."""
+        return self._eps
 
     @property
     def x_norm(self) -> AnyArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import Array
+from ._arrays import DTYPE_NAMES, Array
 from ._parameters import Parameter, gradient_operand, is_grouped
 from ._rows import Layout, Rows, address
 
@@ -28,22 +28,68 @@ def threads(num_threads: int | None) -> int:
 
 def epsilon(eps: float) -> float:
     try:
+        if isinstance(eps, (str, bytes, bytearray)):
+            raise TypeError
         value = float(eps)
     except (TypeError, ValueError):
         raise TypeError(f"eps is {eps!r}; expected a number") from None
+    except OverflowError:
+        value = float("inf")
     if not 0.0 <= value < float("inf"):
         raise ValueError(f"eps is {value}; expected a finite number, 0 or more")
     return value
 
 
+def check_out(out: Array, x: Array, gamma: Parameter | None, beta: Parameter | None) -> None:
+    """The type and the memory of an out that was given. The library sees copies of what it cannot use in place, so what
+    shares memory with what is asked here, of what the caller gave."""
+    if out.values.shape != x.values.shape:
+        raise ValueError(f"out has shape {out.values.shape}; expected x's, {x.values.shape}")
+    half = x.dtype in (_core.FLOAT16, _core.BFLOAT16)
+    if out.dtype != x.dtype and not (half and out.dtype == _core.FLOAT32):
+        allowed = DTYPE_NAMES[x.dtype] + (" or float32" if half else "")
+        raise TypeError(
+            f"out is {DTYPE_NAMES[out.dtype]} and x is {DTYPE_NAMES[x.dtype]}; expected out to be {allowed}"
+        )
+    if _overlaps_itself(out.values):
+        raise ValueError(f"out has shape {out.values.shape} and strides {out.values.strides}: its elements overlap")
+    if _shared(out, x) and not _is_same_view(out.values, x.values):
+        raise ValueError("out overlaps x; expected x itself, or memory of its own")
+    for name, parameter in (("gamma", gamma), ("beta", beta)):
+        if parameter is not None and _shared(out, parameter.given):
+            raise ValueError(f"out overlaps {name}; expected memory of its own")
+
+
 def refuse_shared(out: Array, x: Array) -> None:
     """out may not be in x's memory where x is still needed."""
-    try:
-        shared = np.shares_memory(out.values, x.values, max_work=10000)  # type: ignore[arg-type]  # the stub knows two values
-    except np.exceptions.TooHardError:
-        shared = True
-    if shared:
+    if _shared(out, x):
         raise ValueError("out shares memory with x, which the cache keeps for backward; give another out")
+
+
+def _shared(a: Array, b: Array) -> bool:
+    if not np.may_share_memory(a.values, b.values):
+        return False
+    try:
+        return bool(np.shares_memory(a.values, b.values, max_work=10000))  # type: ignore[arg-type]  # the stub knows two values
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _is_same_view(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    same = address(a) == address(b) and a.itemsize == b.itemsize
+    return same and all(n <= 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides))
+
+
+def _overlaps_itself(values: np.ndarray[Any, Any]) -> bool:
+    """Whether two elements may lie in one place: always found; a layout that interlaces its dimensions counts as one."""
+    if values.flags.c_contiguous or values.size == 0:
+        return False
+    reach = values.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(values.strides, values.shape) if n > 1):
+        if stride < reach:
+            return True
+        reach += stride * (n - 1)
+    return False
 
 
 def _aside(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -45,7 +45,7 @@ def layer_norm(
     Nothing is copied where the normalized axes lie densely in memory (slices, negative and zero strides of the other
     axes included); other layouts are copied once on the way in and once on the way out.
     """
-    if axis == -1 and normalized_shape is None and out is None:
+    if out is None and normalized_shape is None and type(axis) is int and axis == -1:
         # Plain NumPy arrays, at once; None for everything else.
         y = _core.layer_norm_numpy(x, gamma, beta, eps, 0 if num_threads is None else _compute.threads(num_threads))
         if y is not None:
@@ -131,8 +131,7 @@ class _Call:
         else:
             refuse_torch(out=out)
             y = self.kind.write(out)
-            if y.values.shape != self.x.values.shape:
-                raise ValueError(f"out has shape {y.values.shape}; expected x's, {self.x.values.shape}")
+            _compute.check_out(y, self.x, self.gamma, self.beta)
         _compute.forward(self.x, self.gamma, self.beta, self.eps, self.layout, y, self.num_threads, saved)
         return self.kind.make(y) if out is None else out
 

@@ -20,6 +20,7 @@ class Parameter(NamedTuple):
     array: Array
     shape: Shape  # as the caller gave it, and as its gradient comes back
     features: Shape  # its dimensions along the normalized axes
+    given: Array  # where the caller's values lie, of which `array` may be a copy
 
     def operand(self, rows: Rows) -> Operand:
         return _operand(self.array, rows)
@@ -96,7 +97,7 @@ def resolve(
                 raise TypeError(f"{name} is a number beside bfloat16 parameters; give it as an array of their type")
             try:
                 array = Array(np.asarray(value, like.values.dtype), like.dtype)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError, RuntimeError):
                 raise TypeError(f"{name} is {value!r}; expected an array, a number or None") from None
         return _place(array, name, layout)
 
@@ -112,7 +113,7 @@ def _place(array: Array, name: str, layout: Layout) -> Parameter:
     shape = array.values.shape
     if shape == layout.features and array.values.flags.c_contiguous and array.values.flags.aligned:
         vector = array.values.reshape((1,) * len(layout.lead) + shape)
-        return Parameter(Array(vector, array.dtype), shape, layout.features)
+        return Parameter(Array(vector, array.dtype), shape, layout.features, array)
     if shape == layout.features:
         spread = tuple(n if i in layout.axes else 1 for i, n in enumerate(layout.shape))
     elif shape == ():
@@ -129,4 +130,4 @@ def _place(array: Array, name: str, layout: Layout) -> Parameter:
     features = view.shape[lead:]
     full = np.broadcast_to(view, view.shape[:lead] + layout.features)
     dense: np.ndarray[Any, Any] = full if layout.in_place(full) else np.array(full, order="C", copy=True)
-    return Parameter(Array(dense, array.dtype), shape, features)
+    return Parameter(Array(dense, array.dtype), shape, features, array)

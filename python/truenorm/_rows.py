@@ -22,7 +22,7 @@ def normalized_axes(
     """The axes normalized over, ascending. `axis` as in numpy.mean, `normalized_shape` as in PyTorch."""
     ndim = len(shape)
     if normalized_shape is not None:
-        if axis != -1:
+        if not (isinstance(axis, int) and axis == -1):
             raise ValueError(f"axis {axis} and normalized_shape {normalized_shape} are both given; give one")
         wanted = _ints(normalized_shape, "normalized_shape")
         if not wanted:

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
-from . import _compute, _torch_autograd, _torch_kernels
+from . import _compute, _torch_autograd, _torch_gradients, _torch_kernels
 from ._cache import LayerNormCache
 from ._rows import Shape, normalized_axes
 from ._torch_kernels import CODES, KIND
 
 Axes = int | Sequence[int] | None
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def _memory_errors(function: Function) -> Function:
+    """Lack of memory as a MemoryError, as for other arrays; PyTorch's allocator says it with a RuntimeError."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            if "can't allocate memory" not in str(error):
+                raise
+            raise MemoryError(str(error)) from None
+
+    return cast("Function", call)
+
+
+@_memory_errors
 def layer_norm(
     x: Tensor,
     gamma: Any,
@@ -32,6 +50,7 @@ def layer_norm(
     return call.write(out)
 
 
+@_memory_errors
 def layer_norm_forward(
     x: Tensor,
     gamma: Any,
@@ -68,7 +87,8 @@ class _Call:
         normalized_shape: int | Sequence[int] | None,
         num_threads: int | None,
     ) -> None:
-        if x.dtype not in CODES or x.device.type not in ("cpu", "meta"):
+        dense = x.layout is torch.strided and not x.is_nested
+        if not dense or x.dtype not in CODES or x.device.type not in ("cpu", "meta"):
             KIND.read(x, "x")  # says what is wrong with it
         self.x = x
         self.axes: Shape = normalized_axes(tuple(x.shape), axis, normalized_shape)
@@ -86,16 +106,22 @@ class _Call:
             raise TypeError(f"out is of type {type(out).__name__}; expected a PyTorch tensor, as x is")
         if _torch_autograd.needs_gradient(self.x, self.gamma, self.beta, out):
             raise ValueError("out cannot be given where gradients are needed; call it under torch.no_grad()")
-        if out.shape != self.x.shape:
-            raise ValueError(f"out has shape {tuple(out.shape)}; expected x's, {tuple(self.x.shape)}")
+        if _torch_gradients.in_transform():
+            raise ValueError("out cannot be given under torch.func's transforms, vmap among them")
+        if out.is_neg():
+            raise ValueError("out is a negated view; expected a tensor that can be written to as it is")
 
     def write(self, out: Tensor, saved: Tensor | None = None) -> Tensor:
         self.check(out)
         _torch_kernels.forward_into(
-            out, self.x, self.gamma, self.beta, self.axes, self.eps, self.num_threads, saved
+            out, self.x, self.gamma, self.beta, self.axes, self.eps, self.num_threads, saved, given=True
         )
+        # As any operation in place: a graph that needs the old values notices.
+        if not torch.compiler.is_compiling() and not out.is_inference():
+            torch.autograd.graph.increment_version(out)
         return out
 
+    @_memory_errors
     def backward(self, dy: Any, cache: LayerNormCache, num_threads: int | None) -> tuple[Any, Any, Any]:
         if not isinstance(dy, Tensor):
             raise TypeError(f"dy is of type {type(dy).__name__}; expected a PyTorch tensor, as x is")

@@ -22,9 +22,12 @@ try:
 
     # What the dispatcher itself looks at: no transform (vmap, grad), no tracer, no mode, no autocast in this thread.
     _IDLE = (DispatchKeySet(DispatchKey.BackendSelect) | DispatchKeySet(DispatchKey.ADInplaceOrView)).raw_repr()
+    _IDLE_INFERENCE = DispatchKeySet(DispatchKey.BackendSelect).raw_repr()
 
     def _is_idle() -> bool:
-        return _thread_state().raw_repr() == _IDLE and forward_ad._current_level < 0
+        state = _thread_state().raw_repr()
+        idle = state == _IDLE or (state == _IDLE_INFERENCE and torch.is_inference_mode_enabled())
+        return idle and forward_ad._current_level < 0
 
 except (ImportError, AttributeError):  # a PyTorch that has other insides: always the operator
 
@@ -41,7 +44,7 @@ def direct(
     num_threads: int = 0,
 ) -> Tensor | None:
     """y by the shortest way, or None where it is not open; the extension looks at the arguments."""
-    if not _is_idle() or not x.is_cpu:
+    if not _is_idle() or not x.is_cpu or x.layout is not torch.strided:
         return None
     if torch.is_grad_enabled() and (
         x.requires_grad or (gamma is not None and gamma.requires_grad) or (beta is not None and beta.requires_grad)
@@ -105,7 +108,7 @@ def layer_norm(
             y = direct(x, x.shape[axes[0] :], gamma, beta, eps, num_threads)
             if y is not None:
                 return y
-        if not needs_gradient(x, gamma, beta) and _is_idle() and x.is_cpu:
+        if not needs_gradient(x, gamma, beta) and _are_plain(x, gamma, beta):
             return _torch_kernels.forward(x, gamma, beta, axes, eps, num_threads, keep=False)[0]
     return layer_norm_with_saved(x, gamma, beta, axes, eps, num_threads)[0]
 
@@ -132,10 +135,15 @@ def layer_norm_backward(
 ) -> tuple[Tensor | None, ...]:
     """(dx, dgamma, dbeta), None where not wanted, with gradients of their own where those are needed."""
     asked = (wanted[0], wanted[1], wanted[2])
-    if not needs_gradient(dy, x, gamma, beta) and _is_idle() and x.is_cpu:
+    if not needs_gradient(dy, x, gamma, beta) and _are_plain(dy, x, gamma, beta):
         return _torch_kernels.backward(dy, x, gamma, beta, saved, axes, eps, num_threads, asked)
     found = _torch_gradients.layer_norm_backward(dy, x, gamma, beta, saved, axes, eps, num_threads, asked)
     return tuple(g if w else None for g, w in zip(found, asked))
+
+
+def _are_plain(*tensors: Tensor | None) -> bool:
+    """Whether nothing watches or stands for these tensors: no mode, no transform, no subclass, no other device."""
+    return _is_idle() and all(t is None or (type(t) in (Tensor, torch.nn.Parameter) and t.is_cpu) for t in tensors)
 
 
 def needs_gradient(*tensors: Tensor | None) -> bool:
@@ -144,6 +152,8 @@ def needs_gradient(*tensors: Tensor | None) -> bool:
 
 def statistics(x: Tensor, axes: Shape, eps: float, num_threads: int) -> tuple[Tensor, Tensor]:
     """(mean, var) of each row in float64, with gradients where they are needed."""
+    if not torch.compiler.is_compiling() and not _are_plain(x):
+        return _torch_formulas.statistics(x, axes)  # what PyTorch can transform
     mean, var = _torch_kernels.statistics(x, axes, eps, num_threads)
     if needs_gradient(x):
         d_mean, d_var = _torch_formulas.statistics(x, axes)

@@ -43,10 +43,11 @@ def normalized(x: Tensor, axes: Shape, eps: float) -> tuple[Tensor, Tensor]:
 
 
 def statistics(x: Tensor, axes: Shape) -> tuple[Tensor, Tensor]:
-    """(mean, var), for their gradients."""
+    """(mean, var), for their gradients and for transforms."""
     wide = x.double()
     mean = _mean(wide, axes)
-    return mean, _mean((wide - mean) ** 2, axes)
+    c = wide - mean
+    return mean, _mean((c - _mean(c, axes)) ** 2, axes)
 
 
 def layer_norm(

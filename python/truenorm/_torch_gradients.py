@@ -25,7 +25,7 @@ def layer_norm(
     x: Tensor, gamma: MaybeTensor, beta: MaybeTensor, axis: Sequence[int], eps: float, num_threads: int
 ) -> tuple[Tensor, Tensor]:
     """(y, saved), differentiable wherever it is called."""
-    call: Any = _LayerNorm.apply if _in_transform() else layer_norm_op
+    call: Any = _LayerNorm.apply if in_transform() else layer_norm_op
     result: tuple[Tensor, Tensor] = call(x, gamma, beta, axis, eps, num_threads)
     return result
 
@@ -42,12 +42,12 @@ def layer_norm_backward(
     wanted: Sequence[bool],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(dx, dgamma, dbeta), empty where not wanted; differentiable too."""
-    call: Any = _LayerNormBackward.apply if _in_transform() else layer_norm_backward_op
+    call: Any = _LayerNormBackward.apply if in_transform() else layer_norm_backward_op
     result: tuple[Tensor, Tensor, Tensor] = call(dy, x, gamma, beta, saved, axis, eps, num_threads, wanted)
     return result
 
 
-def _in_transform() -> bool:
+def in_transform() -> bool:
     return not torch.compiler.is_compiling() and bool(_transforms_active())
 
 

@@ -33,9 +33,15 @@ class TorchKind(NumpyKind):
         code = CODES.get(value.dtype)
         if code is None:
             raise TypeError(f"{name} has dtype {str(value.dtype)[6:]}; expected {SUPPORTED}")
+        if value.is_nested:
+            raise TypeError(f"{name} is a nested tensor; expected a strided one on the CPU")
         if value.device.type != "cpu" or value.layout is not torch.strided:
             raise TypeError(f"{name} is a {value.layout} tensor on {value.device}; expected a strided one on the CPU")
         plain = value.detach().resolve_neg()
+        if plain._is_zerotensor():  # type: ignore[no-untyped-call]  # zeros that have no memory yet
+            plain = torch.zeros(plain.shape, dtype=plain.dtype)
+        if plain.numel() > 0 and plain.data_ptr() == 0:
+            raise ValueError(f"{name} of shape {tuple(value.shape)} has no memory: its storage was freed")
         return Array((plain.view(torch.int16) if code == _core.BFLOAT16 else plain).numpy(), code)
 
 
@@ -88,13 +94,16 @@ def forward_into(
     eps: float,
     num_threads: int,
     saved: Tensor | None,
+    given: bool = False,
 ) -> None:
-    """The same for any layout, into memory that is there."""
-    x_array = KIND.read(x, "x")
+    """The same for any layout, into memory that is there; `given` by the caller, who may have given anything."""
+    x_array, y_array = KIND.read(x, "x"), KIND.read(y, "out")
     layout = Layout.of(tuple(x.shape), axes)
     gamma_placed, beta_placed = resolve(gamma, beta, x_array, layout, KIND)
+    if given:
+        _compute.check_out(y_array, x_array, gamma_placed, beta_placed)
     saved_values = None if saved is None else saved.numpy()
-    _compute.forward(x_array, gamma_placed, beta_placed, eps, layout, KIND.read(y, "out"), num_threads, saved_values)
+    _compute.forward(x_array, gamma_placed, beta_placed, eps, layout, y_array, num_threads, saved_values)
 
 
 def backward(
@@ -119,6 +128,9 @@ def backward(
             return dx, dgamma, dbeta
     x_array, dy_array = KIND.read(x, "x"), KIND.read(dy, "dy")
     layout = Layout.of(tuple(x.shape), axes)
+    # What hooks on saved tensors have changed is of no use: the statistics are then computed again.
+    if saved is not None and (saved.dtype != torch.float64 or saved.numel() != new_saved(x, axes).numel()):
+        saved = None
     gamma_placed, beta_placed = resolve(gamma, beta, x_array, layout, KIND)
     found = _compute.backward(
         dy_array,
@@ -128,7 +140,7 @@ def backward(
         eps,
         layout,
         num_threads,
-        None if saved is None else saved.detach().numpy(),
+        None if saved is None else saved.detach().contiguous().numpy(),
         None if dx is None else KIND.read(dx, "dx"),
         (wanted[1], wanted[2]),
     )

@@ -63,6 +63,13 @@ def _refuse_tangents(*tensors: MaybeTensor) -> None:
         )
 
 
+def _refuse_other_devices(x: Tensor, *others: MaybeTensor) -> None:
+    """PyTorch comes here for a CPU tensor beside a meta one as well, and would return memory that nobody wrote."""
+    for other in others:
+        if other is not None and other.device != x.device:
+            raise TypeError(f"x is on {x.device}, another tensor on {other.device}; expected all on one device")
+
+
 def ascending(axis: list[int], x: Tensor) -> tuple[int, ...]:
     return tuple(sorted(a % x.dim() for a in axis))
 
@@ -70,6 +77,7 @@ def ascending(axis: list[int], x: Tensor) -> tuple[int, ...]:
 def _forward_fake(
     x: Tensor, gamma: MaybeTensor, beta: MaybeTensor, axis: list[int], eps: float, num_threads: int = 0
 ) -> tuple[Tensor, Tensor]:
+    _refuse_other_devices(x, gamma, beta)
     return torch.empty_like(x), _torch_kernels.new_saved(x, ascending(axis, x))
 
 
@@ -84,6 +92,8 @@ def _backward_fake(
     num_threads: int,
     wanted: list[bool],
 ) -> tuple[Tensor, ...]:
+    _refuse_other_devices(x, dy, gamma, beta)
+
     def like(parameter: MaybeTensor, asked: bool) -> Tensor:
         return x.new_empty(0) if parameter is None or not asked else parameter.new_empty(parameter.shape)
 

@@ -32,15 +32,20 @@ def layer_normalization(
     stash_type  the type of Mean and InvStdDev: 1 float32, 16 bfloat16; 11 float64 besides. The computation itself is
                 as exact as truenorm's always is, whatever stash_type says; Mean and InvStdDev are rounded at the end.
     """
-    shape = tuple(getattr(X, "shape", ()))
+    if not hasattr(X, "shape"):
+        raise TypeError(f"X is of type {type(X).__name__}; expected an array")
+    shape = tuple(X.shape)
     if not shape:
         raise ValueError(f"X has shape {shape}; expected an array with at least one axis")
-    first = operator.index(axis)
+    try:
+        first = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis is {axis!r}; expected an int") from None
     if not -len(shape) <= first < len(shape):
         raise ValueError(f"axis {axis} is out of range for X of shape {shape}")
     first %= len(shape)
-    if stash_type not in _STASH_TYPES:
-        raise ValueError(f"stash_type is {stash_type}; expected 1 (float), 16 (bfloat16) or 11 (double)")
+    if not isinstance(stash_type, int) or stash_type not in _STASH_TYPES:
+        raise ValueError(f"stash_type is {stash_type!r}; expected 1 (float), 16 (bfloat16) or 11 (double)")
     scale, bias = _spread(Scale, "Scale", shape), _spread(B, "B", shape)
     y, cache = layer_norm_forward(X, scale, bias, epsilon, normalized_shape=shape[first:])
     rstd = (cache.var + cache.eps) ** -0.5
@@ -52,6 +57,8 @@ def _spread(parameter: AnyArray, name: str, shape: tuple[int, ...]) -> AnyArray:
     """With X's rank: ONNX lines dimensions up from the last one."""
     if parameter is None or is_number(parameter):
         return parameter
+    if not hasattr(parameter, "shape"):
+        raise TypeError(f"{name} is of type {type(parameter).__name__}; expected an array or a number")
     own = tuple(parameter.shape)
     missing = len(shape) - len(own)
     if missing < 0 or any(n not in (1, x) for n, x in zip(own, shape[missing:])):

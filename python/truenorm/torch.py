@@ -14,12 +14,14 @@ rounded once: right, but not the library's bits.
 from __future__ import annotations
 
 import fnmatch
+import numbers
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 from torch.overrides import handle_torch_function, has_torch_function
 
 from . import _torch_autograd
@@ -47,17 +49,29 @@ def layer_norm(
         )
         return result
     if not torch.compiler.is_compiling():
-        y = _torch_autograd.direct(input, normalized_shape, weight, bias, eps)
+        try:
+            y = _torch_autograd.direct(input, normalized_shape, weight, bias, eps)
+        except AttributeError:
+            _refuse_non_tensors(input, weight, bias)
+            raise
         if y is not None:
             return y
     return _checked(input, normalized_shape, weight, bias, eps)
+
+
+def _refuse_non_tensors(input: Any, weight: Any, bias: Any) -> None:
+    for name, value in (("input", input), ("weight", weight), ("bias", bias)):
+        if not isinstance(value, Tensor) and (value is not None or name == "input"):
+            raise TypeError(f"{name} is of type {type(value).__name__}; expected a PyTorch tensor")
 
 
 def _checked(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Any call that has no shorter way, or that is wrong."""
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if input.is_nested:
+        return _elsewhere(input, normalized_shape, weight, bias, eps, "nested tensors")
+    shape = _shape_of(normalized_shape)
     first = input.dim() - len(shape)
     if not shape or first < 0 or input.shape[first:] != shape:
         raise ValueError(f"normalized_shape {shape} is not how the shape of input ends: {tuple(input.shape)}")
@@ -66,23 +80,39 @@ def _checked(
             raise ValueError(f"{name} has shape {tuple(parameter.shape)}; expected normalized_shape, {shape}")
     eps = epsilon(eps)
     if input.device.type not in ("cpu", "meta"):
-        return _elsewhere(input, shape, weight, bias, eps)
-    if input.dtype not in CODES:
-        KIND.read(input, "input")
+        return _elsewhere(input, shape, weight, bias, eps, f"tensors on {input.device}")
+    if input.dtype not in CODES or input.layout is not torch.strided:
+        KIND.read(input, "input")  # says what is wrong with it
     return _torch_autograd.layer_norm(input, weight, bias, tuple(range(first, first + len(shape))), eps)
+
+
+def _shape_of(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(normalized_shape, numbers.Integral):
+        return (int(normalized_shape),)
+    try:
+        return tuple(normalized_shape)  # type: ignore[arg-type]  # sizes of a traced shape stay what they are
+    except TypeError:
+        raise TypeError(
+            f"normalized_shape is {normalized_shape!r}; expected an int or a sequence of ints"
+        ) from None
 
 
 _warned = False
 
 
-def _elsewhere(input: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+def _elsewhere(
+    input: Tensor,
+    shape: int | Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    what: str,
+) -> Tensor:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(
-            f"truenorm runs on the CPU; layer norms of tensors on {input.device} are left to PyTorch", stacklevel=3
-        )
-    return nn.functional.layer_norm(input, shape, weight, bias, eps)
+        warnings.warn(f"truenorm runs on the CPU; layer norms of {what} are left to PyTorch", stacklevel=4)
+    return nn.functional.layer_norm(input, shape, weight, bias, eps)  # type: ignore[arg-type]
 
 
 class LayerNorm(nn.LayerNorm):
@@ -93,6 +123,7 @@ class LayerNorm(nn.LayerNorm):
 
 
 _ORIGINAL = "_truenorm_original_class"
+_NESTED = "_truenorm_original_use_nested_tensor"
 
 
 def replace_layer_norms(
@@ -107,7 +138,8 @@ def replace_layer_norms(
 
     exclude      names to leave alone, as written by model.named_modules(), with * and ? as wildcards; or a function of
                  name and module that says so
-    subclasses   subclasses of nn.LayerNorm, which may compute something else, are left alone unless this is True
+    subclasses   subclasses of nn.LayerNorm, which may compute something else, are left alone unless this is True;
+                 norms with a parametrization (torch.nn.utils.parametrize) always are, since their class holds it
 
     restore_layer_norms(model) undoes it.
     """
@@ -118,6 +150,8 @@ def replace_layer_norms(
         kind = type(module)
         if name in skipped or not isinstance(module, nn.LayerNorm) or isinstance(module, LayerNorm):
             continue
+        if is_parametrized(module):
+            continue
         if kind is nn.LayerNorm or subclasses:
             module.__dict__[_ORIGINAL] = kind
             module.__class__ = LayerNorm
@@ -126,6 +160,12 @@ def replace_layer_norms(
         if isinstance(module, nn.TransformerEncoderLayer) and _ORIGINAL in _norms_of(module):
             if _keep_off_fused_path not in module._forward_pre_hooks.values():
                 module.register_forward_pre_hook(_keep_off_fused_path)
+    for _, module in names:
+        # Nested tensors are for that path alone.
+        if isinstance(module, nn.TransformerEncoder) and getattr(module, "use_nested_tensor", False):
+            if any(_keep_off_fused_path in layer._forward_pre_hooks.values() for layer in module.layers):
+                module.__dict__[_NESTED] = True
+                module.use_nested_tensor = False
     return changed
 
 
@@ -133,10 +173,11 @@ def restore_layer_norms(model: nn.Module) -> list[str]:
     """Undoes replace_layer_norms and returns the names of the modules it changed back."""
     changed = []
     for name, module in model.named_modules():
-        original = module.__dict__.pop(_ORIGINAL, None)
-        if original is not None:
-            module.__class__ = original
+        if type(module) is LayerNorm and _ORIGINAL in module.__dict__:
+            module.__class__ = module.__dict__.pop(_ORIGINAL)
             changed.append(name)
+        if module.__dict__.pop(_NESTED, False):
+            module.use_nested_tensor = True
         for key, hook in list(module._forward_pre_hooks.items()):
             if hook is _keep_off_fused_path:
                 del module._forward_pre_hooks[key]

@@ -1,5 +1,8 @@
 """Kinds of array and of element: NumPy, PyTorch, JAX, DLPack; float64, float32, float16, bfloat16."""
 
+import copy
+import pickle
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -164,3 +167,21 @@ def test_numbers_have_no_type():
     y, cache = truenorm.layer_norm_forward(x, 0.1)
     dgamma = truenorm.layer_norm_backward(y, cache)[1]
     assert dgamma.shape == () and dgamma.dtype == np.float32
+
+
+def test_the_cache_is_read_only():
+    """Backward goes by what forward was given; what is assigned later would be passed over."""
+    _, cache = truenorm.layer_norm_forward(np.ones((2, 3)))
+    for name in ("x", "gamma", "eps", "x_norm", "mu", "var"):
+        with pytest.raises(AttributeError):
+            setattr(cache, name, 1.0)
+
+
+def test_the_cache_can_be_copied(rng):
+    x, dy, gamma = rng.standard_normal((4, 8)), rng.standard_normal((4, 8)), rng.standard_normal(8)
+    for kind in (np.asarray, torch.from_numpy):
+        _, cache = truenorm.layer_norm_forward(kind(x), kind(gamma))
+        expected = truenorm.layer_norm_backward(kind(dy), cache)
+        for other in (copy.copy(cache), copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+            for a, b in zip(truenorm.layer_norm_backward(kind(dy), other)[:2], expected):
+                assert np.array_equal(wide(a), wide(b))

@@ -70,6 +70,12 @@ def test_each_parameter_is_optional(given, rng):
     assert (dgamma is None, dbeta is None) == (gamma is None, beta is None)
 
 
+def test_axes_of_any_integer_kind(rng):
+    x = rng.standard_normal((2, 3, 4))
+    assert np.array_equal(truenorm.layer_norm(x, axis=np.array([1, 2])), truenorm.layer_norm(x, axis=(1, 2)))
+    assert np.array_equal(truenorm.layer_norm(x, axis=np.int8(-1)), truenorm.layer_norm(x))
+
+
 def test_normalized_shape_is_the_last_axes(rng):
     x, gamma = rng.standard_normal((2, 3, 4)), rng.standard_normal((3, 4))
     y = truenorm.layer_norm(x, gamma, normalized_shape=(3, 4))

@@ -130,6 +130,24 @@ for call in (truenorm.get_isa, lambda: truenorm.layer_norm(np.ones((2, 3)))):
     assert run(program, TRUENORM_ISA="no_such_level") == ["refused", "refused"]
 
 
+def test_threads_that_still_compute_at_the_end():
+    """Daemon threads come back from the library when the interpreter is going down: they must not take it along."""
+    program = """
+import threading, time, numpy as np, truenorm
+x = np.ones((2000, 768), np.float32)
+def compute():
+    while True:
+        truenorm.layer_norm(x, num_threads=2)
+        truenorm.layer_norm_forward(x)
+for _ in range(3):
+    threading.Thread(target=compute, daemon=True).start()
+time.sleep(0.2)
+print("done")
+"""
+    for _ in range(3):
+        assert run(program) == ["done"]
+
+
 def test_after_fork(rng):
     """A child process has its own threads."""
     x = rng.standard_normal((512, 768)).astype(np.float32)

@@ -49,11 +49,19 @@ ERRORS = {
     "eps NaN": (call(X, eps=float("nan")), ValueError, "eps is nan"),
     "eps infinite": (call(X, eps=float("inf")), ValueError, "eps is inf"),
     "eps text": (call(X, eps="small"), TypeError, "eps is 'small'; expected a number"),
+    "eps text of a number": (call(X, eps="1e-5"), TypeError, "eps is '1e-5'; expected a number"),
+    "eps bytes": (call(X[:, ::2], eps=b"1"), TypeError, "eps is b'1'"),
+    "eps beyond float64": (call(X, eps=10**400), ValueError, "eps is inf; expected a finite number"),
+    "gamma beyond float64": (call(X, 10**400), TypeError, "gamma is 1000"),
+    "list of tensors with gradients": (
+        call([torch.ones(2, requires_grad=True)]), TypeError, "x is a list that NumPy cannot read"
+    ),
     "eps negative, strided": (call(X[:, ::2], eps=-1), ValueError, "eps is -1"),
     "axis too large": (call(X, axis=2), ValueError, r"axis 2 is out of range.*\(3, 4\).*-2 to 1"),
     "axis twice": (call(X, axis=(1, -1)), ValueError, "names an axis twice"),
     "no axis": (call(X, axis=()), ValueError, "axis is empty"),
     "axis text": (call(X, axis="last"), TypeError, "axis is 'last'"),
+    "axis a whole fraction": (call(X, axis=-1.0), TypeError, "axis is -1.0"),
     "axis a fraction": (call(X, axis=0.5), TypeError, "axis is 0.5"),
     "axis of a scalar": (call(np.float32(1), axis=1), ValueError, "axis 1 is out of range"),
     "normalized_shape": (call(X, normalized_shape=(3,)), ValueError, r"normalized_shape \(3,\).*\(3, 4\)"),
@@ -93,6 +101,13 @@ ERRORS = {
         ValueError,
         r"weight has shape \(3,\); expected normalized_shape, \(4,\)",
     ),
+    "functional, no shape": (lambda: truenorm.torch.layer_norm(T, None), TypeError, "normalized_shape is None"),
+    "functional, shape a fraction": (lambda: truenorm.torch.layer_norm(T, 4.0), TypeError, "normalized_shape is 4.0"),
+    "functional, array": (lambda: truenorm.torch.layer_norm(X, 4), TypeError, "input is of type ndarray"),
+    "functional, nothing": (lambda: truenorm.torch.layer_norm(None, 4), TypeError, "input is of type NoneType"),
+    "functional, array weight": (lambda: truenorm.torch.layer_norm(T, 4, f32(4)), TypeError, "weight is of type ndarray"),
+    "functional, number bias": (lambda: truenorm.torch.layer_norm(T, 4, None, 1.0), TypeError, "bias is of type float"),
+    "functional, eps text": (lambda: truenorm.torch.layer_norm(T, 4, eps="1"), TypeError, "eps is '1'"),
     "functional, eps": (lambda: truenorm.torch.layer_norm(T, 4, eps=float("nan")), ValueError, "eps is nan"),
     "functional, integers": (
         lambda: truenorm.torch.layer_norm(torch.arange(4), 4), TypeError, "input has dtype int64"
@@ -146,5 +161,6 @@ def test_no_memory():
     """A million billion rows that all lie in the same four bytes: what is missing is memory for the result."""
     x = np.lib.stride_tricks.as_strided(np.ones(1, np.float32), (10**15, 1), (0, 0))
     for function in (truenorm.layer_norm, truenorm.layer_norm_forward):
-        with pytest.raises(MemoryError):
-            function(x)
+        for array in (x, torch.ones(1).expand(10**15, 1)):
+            with pytest.raises(MemoryError):
+                function(array)

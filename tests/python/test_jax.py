@@ -37,6 +37,14 @@ def test_tracers_are_refused(transform):
         transform(call)(jnp.ones((2, 4)))
 
 
+def test_tracers_beside_other_arrays_are_refused():
+    x, dy = np.ones((2, 4), np.float32), jnp.ones((2, 4))
+    with pytest.raises(TypeError, match="gamma is a JAX tracer.*pure_callback"):
+        jax.jit(lambda gamma: truenorm.layer_norm(x, gamma))(jnp.ones(4))
+    with pytest.raises(TypeError, match="dy is a JAX tracer.*pure_callback"):
+        jax.jit(lambda dy: truenorm.layer_norm_backward(dy, truenorm.layer_norm_forward(x)[1])[0])(dy)
+
+
 def test_way_through_jit(rng):
     """What the message recommends."""
 

@@ -95,8 +95,14 @@ def test_half_with_float32_scale(rng):
     (dict(Scale=np.ones((1, 2, 3, 4))), "does not broadcast"),
     (dict(B=np.ones((2, 2, 4))), "B has shape"),
     (dict(epsilon=-1.0), "eps is -1"),
+    (dict(stash_type="FLOAT"), "stash_type is 'FLOAT'"),
+    (dict(stash_type=[1]), r"stash_type is \[1\]"),
+    (dict(axis=0.5), "axis is 0.5; expected an int"),
+    (dict(Scale=[1.0] * 4), "Scale is of type list"),
+    (dict(B=[1.0] * 4), "B is of type list"),
+    (dict(X=[1.0] * 4), "X is of type list"),
 ], ids=str)
 def test_errors(wrong):
     arguments, message = wrong
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         layer_normalization(**{"X": np.ones((2, 3, 4)), "Scale": np.ones(4), **arguments})
