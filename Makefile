@@ -71,6 +71,12 @@ bench: ## Time forward and backward beside a copy of the same bytes and beside o
 	@$(CMAKE) --build $(BUILD)/bench --parallel $(JOBS) --target bench_runners
 	@$(VENV)/bin/python bench/run.py --build $(BUILD)/bench $(BENCH_ARGS)
 
+.PHONY: error-table
+error-table: ## Measure errors beside other libraries and renew the tables in docs/numerics.md
+	@$(REQUIRE) build python bench
+	@$(MAKE) --no-print-directory $(VENV)/.package $(VENV)/.bench
+	@$(VENV)/bin/python bench/error_table.py --write
+
 # ---------------------------------------------------------------- tests
 .PHONY: test
 test: test-cpp test-python ## Run all tests but the whole grid

