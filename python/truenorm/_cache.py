@@ -16,7 +16,7 @@ class LayerNormCache:
     normalized axes kept as 1. var is the biased variance, without eps.
     """
 
-    __slots__ = ("_x", "_gamma", "_eps", "_saved", "_owner")
+    __slots__ = ("_eps", "_gamma", "_owner", "_saved", "_x")
 
     def __init__(self, x: AnyArray, gamma: AnyArray, eps: float, saved: Any, owner: Any) -> None:
         self._x = x

@@ -38,7 +38,7 @@ class TorchKind(NumpyKind):
         if value.device.type != "cpu" or value.layout is not torch.strided:
             raise TypeError(f"{name} is a {value.layout} tensor on {value.device}; expected a strided one on the CPU")
         plain = value.detach().resolve_neg()
-        if plain._is_zerotensor():  # type: ignore[no-untyped-call]  # zeros that have no memory yet
+        if plain._is_zerotensor():  # zeros that have no memory yet
             plain = torch.zeros(plain.shape, dtype=plain.dtype)
         if plain.numel() > 0 and plain.data_ptr() == 0:
             raise ValueError(f"{name} of shape {tuple(value.shape)} has no memory: its storage was freed")

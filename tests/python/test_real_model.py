@@ -52,9 +52,9 @@ def test_embeddings(dtype, alone, example, minilm, encoded):
     assert len(changed) == 13 and all(isinstance(model.get_submodule(name), LayerNorm) for name in changed)
     mine = example.distance(model, encoded, truth)
     print(f"{dtype}: distance from float64 {theirs:.4g} before, {mine:.4g} after")
-    # In float32 the norms alone show a difference. With everything, nearly all of the distance comes from the matrix
-    # products, and in bfloat16 from the rounding of y, half a unit for both: what is left is chance in the third digit,
-    # and a tenth is room for another processor's matrix products.
+    # In float32 the norms alone show a difference. Otherwise the distance comes from the matrix products (float32) or
+    # from rounding x and y to 8 bits (bfloat16), for both alike: what is left is chance in the third digit, and a tenth is
+    # room for another processor's matrix products.
     assert mine <= (theirs if alone and dtype is torch.float32 else 1.1 * theirs)
 
 
