@@ -92,6 +92,13 @@ def _overlaps_itself(values: np.ndarray[Any, Any]) -> bool:
     return False
 
 
+def result_like(x: Array) -> Array:
+    """Memory for y or dx, laid out as x is. NumPy would make a broadcast dimension the innermost one."""
+    values = x.values
+    broadcast = any(stride == 0 and n > 1 for stride, n in zip(values.strides, values.shape))
+    return Array(np.empty_like(values, order="C" if broadcast else "K", subok=False), x.dtype)
+
+
 def _aside(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Rows-first memory for a result that is laid out in a way the library cannot write."""
     return np.empty(layout.lead + layout.features, dtype)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from . import _compute, _core
 from ._arrays import AnyArray, Array, NumpyKind, is_torch, kind_of, refuse_torch
 from ._cache import LayerNormCache
@@ -127,7 +125,7 @@ class _Call:
 
     def forward(self, out: AnyArray, saved: _compute.Float64s | None) -> AnyArray:
         if out is None:
-            y = Array(np.empty_like(self.x.values, subok=False), self.x.dtype)
+            y = _compute.result_like(self.x)
         else:
             refuse_torch(out=out)
             y = self.kind.write(out)
@@ -141,7 +139,7 @@ class _Call:
         if dy_array.values.shape != self.x.values.shape:
             raise ValueError(f"dy has shape {dy_array.values.shape}; expected x's, {self.x.values.shape}")
         count = self.num_threads if num_threads is None else _compute.threads(num_threads)
-        dx = Array(np.empty_like(self.x.values, subok=False), self.x.dtype)
+        dx = _compute.result_like(self.x)
         found = _compute.backward(
             dy_array, self.x, self.gamma, self.beta, self.eps, self.layout, count, cache._saved, dx
         )
@@ -149,7 +147,7 @@ class _Call:
         return self.kind.make(dx), dgamma, dbeta
 
     def x_norm(self, x: AnyArray, eps: float) -> AnyArray:
-        y = Array(np.empty_like(self.x.values, subok=False), self.x.dtype)
+        y = _compute.result_like(self.x)
         _compute.forward(self.x, None, None, eps, self.layout, y, self.num_threads)
         return self.kind.make(y)
 

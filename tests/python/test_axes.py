@@ -1,6 +1,7 @@
 """Any axis or axes, any allowed shape of gamma and beta, any layout in memory."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -122,6 +123,33 @@ def test_any_layout_gives_the_bits_of_a_contiguous_copy(which, rng):
         for a, b in zip(truenorm.layer_norm_backward(other, cache), gradients):
             assert np.array_equal(a, b)
     assert np.array_equal(x, before)
+
+
+@pytest.mark.parametrize("which", [
+    lambda wide: wide[:, 100:868],
+    lambda wide: wide[::-2, :768],
+    lambda wide: np.broadcast_to(wide[0], (700, 1000)),
+    lambda wide: wide.reshape(20, 30, 1000).transpose(1, 0, 2),
+    lambda wide: wide.reshape(20, 30, 1000)[::-1, :, 1:],
+], ids=["columns", "rows backwards", "one row many times", "leading axes swapped", "three axes"])
+def test_nothing_is_copied_where_features_are_dense(which, rng):
+    x = which(rng.standard_normal((600, 1000)).astype(np.float32))
+    gamma, out, dy = np.ones(x.shape[-1], np.float32), np.empty(x.shape, np.float32), np.ones(x.shape, np.float32)
+    _, cache = truenorm.layer_norm_forward(x, gamma, gamma)
+
+    def most_memory(function, *arguments, **how):
+        tracemalloc.start()
+        try:
+            function(*arguments, **how)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    # Besides y and dx: 16 bytes a row in the cache, the gradients of the parameters, and Python's own.
+    y, small = 4 * x.size, 16 * x[..., 0].size + 20000
+    assert most_memory(truenorm.layer_norm_forward, x, gamma, gamma, out=out) < small
+    assert most_memory(truenorm.layer_norm_forward, x, gamma, gamma) < y + small
+    assert most_memory(truenorm.layer_norm_backward, dy, cache) < y + small
 
 
 def test_result_is_laid_out_as_x(rng):

@@ -6,7 +6,7 @@ import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from truth import Truth
+from truth import Truth, wide
 
 import truenorm
 
@@ -86,9 +86,26 @@ def test_bounded(x, eps):
 
 
 @common
-@given(rows(dtype=np.float64, size=100), st.floats(-8, 8), st.data())
-def test_linear_in_dy_and_gamma(x, factor, data):
-    """Gradients scale with dy and with gamma; powers of two exactly."""
+@given(rows(dtype=np.float64, size=100), st.integers(-8, 8), st.data())
+def test_linear_in_dy(x, factor, data):
+    """The gradients of a sum are the sums of the gradients, inside the bounds of all three."""
+    gamma = data.draw(rows(dtype=np.float64, size=4, shape=st.just(x.shape[-1:])))
+    # Whole numbers, so that their sum is exact.
+    one, two = (np.trunc(data.draw(rows(dtype=np.float64, size=100, shape=st.just(x.shape)))) for _ in range(2))
+    truth = Truth(x, gamma, gamma)
+    _, cache = truenorm.layer_norm_forward(x, gamma, gamma)
+    found, bounds = [], []
+    for dy in (one, two, one + factor * two):
+        found.append([wide(g) for g in truenorm.layer_norm_backward(dy, cache)])
+        bounds.append([truth.gradients(dy)[1], *(b for _, b in truth.parameter_gradients(dy, gamma, "float64"))])
+    for (a, b, c), (bound_a, bound_b, bound_c) in zip(zip(*found), zip(*bounds)):
+        assert np.all(np.abs(c - (a + factor * b)) <= bound_a + abs(factor) * bound_b + bound_c)
+
+
+@common
+@given(rows(dtype=np.float64, size=100), st.data())
+def test_powers_of_two_in_dy_and_gamma(x, data):
+    """Gradients scale with dy and with gamma, by powers of two to the bit."""
     d = x.shape[-1]
     dy = data.draw(rows(dtype=np.float64, size=100, shape=st.just(x.shape)))
     gamma = data.draw(rows(dtype=np.float64, size=4, shape=st.just((d,))))
