@@ -73,7 +73,7 @@ bench: ## Time forward and backward beside a copy of the same bytes and beside o
 
 .PHONY: error-table
 error-table: ## Measure errors beside other libraries and renew the tables in docs/numerics.md
-	@$(REQUIRE) build python bench
+	@$(REQUIRE) build python
 	@$(MAKE) --no-print-directory $(VENV)/.package $(VENV)/.bench
 	@$(VENV)/bin/python bench/error_table.py --write
 
