@@ -10,6 +10,7 @@ namespace truenorm {
 namespace {
 
 constexpr int64_t kMaxTotalsBytes = int64_t{1} << 26;  // of dgamma and dbeta over blocks of rows
+constexpr int64_t kPieceRows = int64_t{1} << 14;       // of an array in pieces whose sums are kept at the same time
 
 int64_t padded(int64_t d) { return (d + 15) / 16 * 16; }
 
@@ -27,7 +28,7 @@ class Backward {
   Backward(const BackwardCall& call, const Options& options)
       : call_(call), options_(options), kernels_(kernels_of(call.x.dtype, options.isa_level)), d_(call.shape.d),
         wide_(call.x.dtype == TRUENORM_FLOAT64), dy_variant_(call.dy.dtype != call.x.dtype),
-        dx_variant_(call.dx.data && call.dx.dtype != call.x.dtype) {
+        dx_variant_(call.dx.data && call.dx.dtype != call.x.dtype), in_pieces_(options.rows_in_all > 0) {
     int64_t record = row_count(call.shape);
     for (int32_t k = 0; k < call.shape.rank; ++k) {
       const int64_t size = call.shape.dims[k];
@@ -42,8 +43,9 @@ class Backward {
     const int64_t bytes = static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
     threads_ = threads_for(options.threads, elements * 3 * bytes);
     traffic_ = traffic_of(2 * elements * bytes, call.dx.data ? elements * bytes : 0);
-    block_ = rows_per_block(rows_.count, std::max<int64_t>(d_, 1));
-    blocks_ = (rows_.count + block_ - 1) / block_;
+    const int64_t in_all = in_pieces_ ? options.rows_in_all : rows_.count;
+    block_ = rows_per_block(in_all, std::max<int64_t>(d_, 1));
+    blocks_ = (in_all + block_ - 1) / block_;
     totals_ = (call.dgamma.data ? 1 : 0) + (call.dbeta.data ? 1 : 0);
     if (wide_) totals_ *= 2;
     // Many groups: one thread a group. Else the threads share a group.
@@ -55,11 +57,15 @@ class Backward {
   }
 
   std::size_t workspace_bytes() const {
+    if (in_pieces_ && totals_ > 0)
+      return static_cast<std::size_t>(blocks_ * totals_bytes()) + static_cast<std::size_t>(kPieceRows) * sizeof(GradRow);
     return static_cast<std::size_t>(slots_ > 1 ? slots_ * group_bytes({1, nullptr}) : group_bytes(threads_));
   }
 
   void operator()(char* workspace) const {
-    if (slots_ > 1) {
+    if (in_pieces_ && totals_ > 0) {
+      piece(workspace);
+    } else if (slots_ > 1) {
       parallel_for(threads_, slots_, [&](int64_t i) {
         char* const own = workspace + i * group_bytes({1, nullptr});
         for (int64_t g = task_begin(i, slots_, groups_.count); g < task_begin(i + 1, slots_, groups_.count); ++g)
@@ -89,13 +95,18 @@ class Backward {
     return (bytes + 63) / 64 * 64;
   }
 
-  void group(int64_t g, const Threads& threads, char* workspace) const {
+  Group group_at(int64_t g) const {
     Group group{};
     groups_.for_runs(g, g + 1, [&](int64_t, const int64_t (&offset)[kGroupOperands], int64_t) {
       std::memcpy(group.offset, offset, sizeof(offset));
     });
     group.dgamma = const_cast<void*>(at(call_.dgamma, group.offset[kDgamma]));
     group.dbeta = const_cast<void*>(at(call_.dbeta, group.offset[kDbeta]));
+    return group;
+  }
+
+  void group(int64_t g, const Threads& threads, char* workspace) const {
+    const Group group = group_at(g);
     if (rows_.count == 0) return round(group, nullptr, 0, d_);
     if (totals_ == 0 && !rows_are_long(threads, rows_.count, d_)) return dx_only(group, threads);
     if (totals_ == 0 || by_columns(threads)) return columns(group, threads, reinterpret_cast<GradRow*>(workspace));
@@ -121,9 +132,50 @@ class Backward {
         kernels_.backward[dy_variant_][dx_variant_](task);
       });
     });
+    merge_and_round(group, threads, totals);
+  }
+
+  void merge_and_round(const Group& group, const Threads& threads, double* totals) const {
     share_columns(threads_for(threads, blocks_ * totals_bytes()), d_, [&](int64_t begin, int64_t end) {
-      merge(totals, stride, 0, blocks_, begin, padded(end) - begin);
+      merge(totals, totals_bytes() / 8, 0, blocks_, begin, padded(end) - begin);
       round(group, totals, begin, end);
+    });
+  }
+
+  // Some rows of an array that comes in pieces. The totals of its blocks stay in the workspace until the last row is there;
+  // rows are added to them one by one in any case, so that pieces may end anywhere in a block.
+  void piece(char* workspace) const {
+    auto* const totals = reinterpret_cast<double*>(workspace);
+    auto* const grads = reinterpret_cast<GradRow*>(workspace + blocks_ * totals_bytes());
+    const Group group = group_at(0);
+    const int64_t before = options_.rows_before, end = before + rows_.count;
+    for (int64_t first = before; first < end;) {
+      const int64_t k = first / block_, last = std::min({end, (k + 1) * block_, first + kPieceRows});
+      add_rows(group, first - before, last - before, totals + k * (totals_bytes() / 8), first == k * block_, grads);
+      first = last;
+    }
+    if (rows_.count > 0 && end == options_.rows_in_all) merge_and_round(group, threads_, totals);
+  }
+
+  // To the totals of their block, which `begins` with them.
+  void add_rows(const Group& group, int64_t begin, int64_t end, double* totals, bool begins, GradRow* grads) const {
+    const int64_t bytes = (end - begin) * d_ * 3 * static_cast<int64_t>(truenorm_dtype_size(call_.x.dtype));
+    const Threads threads = threads_for(threads_, bytes);
+    if (threads.count == 1) {
+      if (begins) std::memset(totals, 0, static_cast<std::size_t>(totals_bytes()));
+      return each_task(group, begin, end, [&](BackwardTask& task) {
+        set_totals(task, totals, padded(d_));
+        kernels_.backward[dy_variant_][dx_variant_](task);
+      });
+    }
+    sums(group, threads, begin, end, grads);
+    share_columns(threads, d_, [&](int64_t first, int64_t last) {
+      for (int64_t a = 0; begins && a < totals_; ++a)
+        std::fill(totals + a * padded(d_) + first, totals + a * padded(d_) + padded(last), 0.0);
+      each_task(group, begin, end, [&](BackwardTask& task) {
+        set_totals(task, totals + first, padded(d_));
+        kernels_.backward_columns[dy_variant_][dx_variant_](task, first, last);
+      }, grads);
     });
   }
 
@@ -155,18 +207,25 @@ class Backward {
       }
   }
 
+  // The sums of rows [begin, end), one after another in `grads`.
+  void sums(const Group& group, const Threads& threads, int64_t begin, int64_t end, GradRow* grads) const {
+    const int64_t rows = end - begin;
+    if (rows_are_long(threads, rows, d_)) {
+      for (int64_t r = 0; r < rows; ++r)
+        each_task(group, begin + r, begin + r + 1, [&](const BackwardTask& task) { long_row(task, threads); }, grads + r);
+      return;
+    }
+    const int64_t tasks = task_count(threads, rows);
+    parallel_for(threads, tasks, [&](int64_t i) {
+      const int64_t first = task_begin(i, tasks, rows), last = task_begin(i + 1, tasks, rows);
+      each_task(group, begin + first, begin + last, [&](const BackwardTask& task) { kernels_.backward_sums[dy_variant_](task); },
+                grads + first);
+    });
+  }
+
   // First every row's sums, then column by column all rows: totals need only a block of columns.
   void columns(const Group& group, const Threads& threads, GradRow* grads) const {
-    if (rows_are_long(threads, rows_.count, d_)) {
-      for (int64_t r = 0; r < rows_.count; ++r)
-        each_task(group, r, r + 1, [&](const BackwardTask& task) { long_row(task, threads); }, grads);
-    } else {
-      const int64_t tasks = task_count(threads, rows_.count);
-      parallel_for(threads, tasks, [&](int64_t i) {
-        each_task(group, task_begin(i, tasks, rows_.count), task_begin(i + 1, tasks, rows_.count),
-                  [&](const BackwardTask& task) { kernels_.backward_sums[dy_variant_](task); }, grads);
-      });
-    }
+    sums(group, threads, 0, rows_.count, grads);
     share_columns(threads, d_, [&](int64_t first, int64_t last) {
       alignas(64) double totals[4 * kColumns];
       for (int64_t begin = first; begin < last; begin += kColumns) {
@@ -206,6 +265,7 @@ class Backward {
     store(laid.dbeta, laid.dbeta_error, call_.dbeta, group.dbeta);
   }
 
+  // `grads` are those of rows [begin, end).
   template <class Visit>
   void each_task(const Group& group, int64_t begin, int64_t end, const Visit& visit, GradRow* grads = nullptr) const {
     // Rows with parameters of their own, or records that are not in order, are visited one by one.
@@ -229,7 +289,7 @@ class Backward {
         task.traffic = traffic_;
         if (call_.saved)
           task.saved = static_cast<const char*>(call_.saved) + here[kRecord] * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
-        task.grad_rows = grads ? grads + row + r : nullptr;
+        task.grad_rows = grads ? grads + (row - begin) + r : nullptr;
         visit(task);
       }
     });
@@ -239,7 +299,7 @@ class Backward {
   const Options& options_;
   const TypeKernels& kernels_;
   const int64_t d_;
-  const bool wide_, dy_variant_, dx_variant_;
+  const bool wide_, dy_variant_, dx_variant_, in_pieces_;
   Rows<kGroupOperands> groups_;
   Rows<kOperands> rows_;
   Threads threads_;

@@ -80,6 +80,26 @@ truenorm_status check_parameter_groups(const BackwardCall& call) {
   return TRUENORM_OK;
 }
 
+// Rows of an array in pieces: all of them are summed over, and what the sums are so far is kept in the workspace.
+truenorm_status check_piece(const BackwardCall& call, const Options& options, bool needs_workspace) {
+  if (options.rows_in_all == 0) return TRUENORM_OK;
+  const int64_t rows = row_count(call.shape), left = options.rows_in_all - options.rows_before;
+  if (rows > left)
+    return fail(TRUENORM_INVALID_SHAPE, "shape has %lld rows; expected at most the %lld that are left of options.rows_in_all",
+                static_cast<long long>(rows), static_cast<long long>(left));
+  if (call.shape.d > 0 && options.rows_in_all > (int64_t{1} << 62) / call.shape.d)
+    return fail(TRUENORM_INVALID_OPTIONS, "options.rows_in_all is %lld, of %lld features each; expected at most 2^62 elements",
+                static_cast<long long>(options.rows_in_all), static_cast<long long>(call.shape.d));
+  for (const Operand* output : {&call.dgamma, &call.dbeta})
+    for (int32_t k = 0; output->data && k < call.shape.rank; ++k)
+      if (call.shape.dims[k] > 1 && output->strides[k] != 0)
+        return fail(TRUENORM_INVALID_STRIDE, "%s.strides[%d] is %lld; expected 0 with options.rows_in_all", output->name,
+                    static_cast<int>(k), static_cast<long long>(output->strides[k]));
+  if (needs_workspace && (call.dgamma.data || call.dbeta.data) && !options.workspace)
+    return fail(TRUENORM_INVALID_POINTER, "options.workspace is NULL; expected memory that is kept from piece to piece");
+  return TRUENORM_OK;
+}
+
 truenorm_status check_backward(const BackwardCall& call) {
   TRUENORM_TRY(check_eps(call.eps));
   const bool empty = is_empty(call.shape);
@@ -198,6 +218,7 @@ truenorm_status truenorm_layer_norm_backward(const truenorm_shape* shape, trueno
                           saved,
                           eps};
   TRUENORM_TRY(check_backward(call));
+  TRUENORM_TRY(check_piece(call, checked, shape->d > 0));
   return backward_checked(call, checked);
 }
 
@@ -227,6 +248,7 @@ truenorm_status truenorm_layer_norm_backward_workspace(const truenorm_shape* sha
                           operand("dbeta", *shape, dbeta, true),
                           nullptr,
                           0};
+  TRUENORM_TRY(check_piece(call, checked, false));
   *bytes = shape->d == 0 ? 0 : backward_workspace(call, checked);
   return TRUENORM_OK;
 }

@@ -111,6 +111,11 @@ truenorm_status check_options(const truenorm_options* given, Options* options) {
   options->threads = threads_of(all.num_threads, all.executor);
   options->workspace = all.workspace;
   options->workspace_bytes = all.workspace_bytes;
+  if (all.rows_before < 0 || all.rows_before > all.rows_in_all)
+    return fail(TRUENORM_INVALID_OPTIONS, "options.rows_before is %" PRId64 " and options.rows_in_all %" PRId64
+                "; expected 0 <= rows_before <= rows_in_all", all.rows_before, all.rows_in_all);
+  options->rows_before = all.rows_before;
+  options->rows_in_all = all.rows_in_all;
   return TRUENORM_OK;
 }
 

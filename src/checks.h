@@ -17,6 +17,7 @@ struct Options {
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
   int isa_level = 0;
+  int64_t rows_before = 0, rows_in_all = 0;
 };
 truenorm_status check_options(const truenorm_options* given, Options* options);
 

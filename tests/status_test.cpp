@@ -257,6 +257,31 @@ TEST_F(Status, Workspace) {
   EXPECT_TRUE(backward(TRUENORM_MISALIGNED, {"workspace", "64"}));
 }
 
+TEST_F(Status, RowsInPieces) {
+  const auto in_pieces = [&](int64_t before, int64_t in_all) {
+    options.rows_before = before;
+    options.rows_in_all = in_all;
+  };
+  in_pieces(-1, 10);
+  EXPECT_TRUE(both(TRUENORM_INVALID_OPTIONS, {"rows_before is -1", "rows_in_all 10"}));
+  in_pieces(11, 10);
+  EXPECT_TRUE(both(TRUENORM_INVALID_OPTIONS, {"rows_before is 11", "rows_in_all 10"}));
+  in_pieces(1, 0);
+  EXPECT_TRUE(both(TRUENORM_INVALID_OPTIONS, {"rows_before is 1", "rows_in_all 0"}));
+  in_pieces(8, 10);
+  EXPECT_TRUE(backward(TRUENORM_INVALID_SHAPE, {"3 rows", "at most the 2"}));
+  in_pieces(0, int64_t{1} << 61);
+  EXPECT_TRUE(backward(TRUENORM_INVALID_OPTIONS, {"rows_in_all is 2305843009213693952", "5 features"}));
+  in_pieces(0, 10);
+  EXPECT_TRUE(backward(TRUENORM_INVALID_POINTER, {"options.workspace is NULL"}));
+  const int64_t strides[] = {5};
+  out_dgamma.strides = strides;
+  Buffer wide(TRUENORM_FLOAT32, 15, Placement::after_unmapped);
+  out_dgamma.data = wide.data();
+  out_dbeta.data = nullptr;
+  EXPECT_TRUE(backward(TRUENORM_INVALID_STRIDE, {"dgamma.strides[0] is 5", "rows_in_all"}));
+}
+
 TEST_F(Status, WorkspaceStaysSmall) {
   // "At most some 64 MB and 64 rows' worth", for any number of rows.
   for (const int64_t rows : {int64_t{1}, int64_t{4096}, int64_t{1} << 30}) {

@@ -149,9 +149,11 @@ typedef struct truenorm_options {
   void* workspace;                   /* backward's scratch memory, aligned to 64; NULL: allocated for the call */
   size_t workspace_bytes;
   const char* isa;                   /* caps the instruction set of this call; NULL: the process's (TRUENORM_ISA) */
+  int64_t rows_before;               /* backward, rows in pieces: how many have been handed over before */
+  int64_t rows_in_all;               /* backward, rows in pieces: how many there are; 0: these are all */
 } truenorm_options;
 
-#define TRUENORM_OPTIONS_INIT {sizeof(truenorm_options), 0, 0, NULL, NULL, 0, NULL}
+#define TRUENORM_OPTIONS_INIT {sizeof(truenorm_options), 0, 0, NULL, NULL, 0, NULL, 0, 0}
 
 /* y = layer_norm(x), row by row.
  *
@@ -212,7 +214,13 @@ TRUENORM_API truenorm_status truenorm_layer_norm_forward(const truenorm_shape* s
  * dgamma = dbeta = 0 (or unchanged, accumulating).
  *
  * dgamma and dbeta have the same bits for every number of threads. Needs
- * truenorm_layer_norm_backward_workspace() bytes of scratch memory, passed in or allocated for the call. Thread safe. */
+ * truenorm_layer_norm_backward_workspace() bytes of scratch memory, passed in or allocated for the call. Thread safe.
+ *
+ * Rows in pieces, when not all of them fit into memory: with options.rows_in_all each call takes some of the rows, in
+ * order and of any number, and options.rows_before says how many came before them. dx is that of the rows of the call;
+ * dgamma and dbeta, summed over all rows, are written by the call that holds the last one, and have the bits that one
+ * call with all rows gives. All calls must have the same d, types and wanted outputs and the same options.workspace,
+ * whose contents are the library's from the first call to the last. */
 TRUENORM_API truenorm_status truenorm_layer_norm_backward(const truenorm_shape* shape, truenorm_input dy,
                                                           truenorm_input x, truenorm_input gamma, const void* saved,
                                                           double eps, truenorm_output dx, truenorm_output dgamma,
@@ -222,7 +230,8 @@ TRUENORM_API truenorm_status truenorm_layer_norm_backward(const truenorm_shape* 
 TRUENORM_API size_t truenorm_layer_norm_saved_bytes(const truenorm_shape* shape, truenorm_dtype x);
 
 /* Writes to *bytes the scratch memory that backward needs for these arguments: at most some 64 MB and 64 rows' worth.
- * Pass the operands as they will be passed to backward (only absence, types and strides are looked at). */
+ * Pass the operands as they will be passed to backward (only absence, types and strides are looked at), and the same
+ * options.rows_in_all. */
 TRUENORM_API truenorm_status truenorm_layer_norm_backward_workspace(const truenorm_shape* shape, truenorm_input x,
                                                                     truenorm_output dgamma, truenorm_output dbeta,
                                                                     const truenorm_options* options, size_t* bytes);

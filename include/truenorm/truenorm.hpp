@@ -178,6 +178,10 @@ class Options {
   Options& workspace(std::span<std::byte> bytes) {
     return options_.workspace = bytes.data(), options_.workspace_bytes = bytes.size(), *this;
   }
+  // Backward of rows in pieces: these come after `before` others, out of `in_all`. See truenorm_layer_norm_backward.
+  Options& rows(std::int64_t before, std::int64_t in_all) {
+    return options_.rows_before = before, options_.rows_in_all = in_all, *this;
+  }
   // Caps the instruction set ("avx2"). The name is not copied.
   Options& isa(const char* name) { return options_.isa = name, *this; }
 
