@@ -51,16 +51,16 @@ void check_outputs(const Options& options, const Operands& operands) {
 
 void normalize_file(Operands& in, OutputFile& y, OutputFile* statistics_file, Progress& progress) {
   if (in.layout.d == 0 && !statistics_file) return;
-  RowReader reader(in.x, in.layout);
-  RowWriter writer(y, in.layout, truenorm_dtype_size(in.norm.y_dtype));
+  RowReader reader(in.x, in.layout, in.pieces.gathered());
+  RowWriter writer(y, in.layout, truenorm_dtype_size(in.norm.y_dtype), in.pieces.gathered());
   RowStatistics statistics;
-  std::vector<std::byte> rows, wider;
+  Bytes rows(in.place), wider(in.place);
   for (Piece piece = in.pieces.after(0); piece.rows > 0; piece = in.pieces.after(piece.first + piece.rows)) {
     reader.read(piece, rows);
     // In place where that is possible: half as much memory to go through.
     const bool in_place = in.norm.y_dtype == in.norm.x_dtype;
     if (!in_place) wider.resize(rows.size() / in.element * truenorm_dtype_size(in.norm.y_dtype));
-    std::vector<std::byte>& result = in_place ? rows : wider;
+    Bytes& result = in_place ? rows : wider;
     in.norm(piece.rows, rows.data(), result.data(), statistics_file ? &statistics : nullptr);
     writer.write(piece, result);
     if (statistics_file) statistics_file->write(records(statistics));
@@ -70,7 +70,9 @@ void normalize_file(Operands& in, OutputFile& y, OutputFile* statistics_file, Pr
 
 void run(const Options& options) {
   const bool wider = !options.out_dtype.empty();
-  Operands in(options.operands, wider ? 4 : 2);
+  Operands in(options.operands, [&](const ArrayHeader& x, const RowLayout&) {
+    return static_cast<int64_t>(truenorm_dtype_size(x.dtype)) + (wider ? 8 : 0);
+  });
   if (wider) in.norm.y_dtype = parse_dtype(options.out_dtype, "--out-dtype");
   in.norm.refuse_types();
   check_outputs(options, in);
@@ -132,7 +134,8 @@ void add_apply(CLI::App& app) {
       "Examples:\n"
       "  truenorm apply x.npy -o y.npy\n"
       "  truenorm apply x.npy -o y.npy --gamma gamma.npy --beta beta.npy --eps 1e-12\n"
-      "  truenorm apply x.npy -o y.npy --prefix model.safetensors:encoder.layer.3.output.LayerNorm\n"
+      "  truenorm apply x.npy -o y.npy \\\n"
+      "    --prefix model.safetensors:encoder.layer.3.output.LayerNorm\n"
       "  truenorm apply batch.npz:hidden -o y.npy --axis 1 --save-stats stats.npy\n"
       "  zcat x.npy.gz | truenorm apply - -o - | gzip > y.npy.gz");
   command->callback([options] { run(*options); });

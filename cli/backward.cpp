@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,31 +22,6 @@ struct Options {
   OperandOptions operands;
   std::string dy, dx, dgamma, dbeta, out_dtype, grad_dtype;
   bool json = false;
-};
-
-// Sums over the pieces of a file, each a sum in float64, without losing what a float64 cannot hold: any number of
-// pieces costs no accuracy.
-class Total {
- public:
-  explicit Total(size_t d) : high_(d), low_(d), piece_(d) {}
-
-  double* piece() { return piece_.data(); }
-  void add_piece() {
-    for (size_t i = 0; i < piece_.size(); ++i) {
-      const double a = high_[i], b = piece_[i], sum = a + b;
-      const double b_part = sum - a, error = (a - (sum - b_part)) + (b - b_part);  // exact (Knuth)
-      high_[i] = sum;
-      if (error - error == 0) low_[i] += error;  // infinities and NaN have no error
-    }
-  }
-  std::vector<std::byte> rounded(truenorm_dtype dtype) const {
-    std::vector<double> sums(high_.size());
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] = high_[i] + low_[i];
-    return encode(sums, dtype);
-  }
-
- private:
-  std::vector<double> high_, low_, piece_;
 };
 
 void check_dy(const Options& options, const ArrayReader& x, const ArrayReader& dy) {
@@ -94,35 +70,30 @@ struct Outputs {
   std::optional<OutputFile> dx, dgamma, dbeta;
 };
 
-void write_parameter_gradient(std::optional<OutputFile>& file, const std::optional<Total>& total, int64_t d,
-                              truenorm_dtype dtype) {
+void write_parameter_gradient(std::optional<OutputFile>& file, Bytes& gradient, int64_t d, truenorm_dtype dtype) {
   if (!file) return;
   ArrayHeader header;
   header.dtype = dtype;
   header.shape = {d};
   file->write(npy_header(header));
-  file->write(total->rounded(dtype));
+  gradient.in_parts([&](std::span<std::byte> part, size_t) { file->write(part); });
 }
 
-void run_pieces(Operands& in, ArrayReader& dy, const Gradients& types, Outputs& out, std::optional<Total>& dgamma,
-                std::optional<Total>& dbeta, Progress& progress) {
+void run_pieces(Operands& in, ArrayReader& dy, const GradientTypes& types, Outputs& out, Backward& backward, Progress& progress) {
   if (in.layout.d == 0) return;
-  RowReader x_reader(in.x, in.layout), dy_reader(dy, in.layout);
+  const bool gathered = in.pieces.gathered();
+  RowReader x_reader(in.x, in.layout, gathered), dy_reader(dy, in.layout, gathered);
   std::optional<RowWriter> dx_writer;
-  if (out.dx) dx_writer.emplace(*out.dx, in.layout, truenorm_dtype_size(types.dx_dtype));
-  std::vector<std::byte> x_rows, dy_rows, other;
+  if (out.dx) dx_writer.emplace(*out.dx, in.layout, truenorm_dtype_size(types.dx), gathered);
+  Bytes x_rows(in.place), dy_rows(in.place), other(in.place);
   for (Piece piece = in.pieces.after(0); piece.rows > 0; piece = in.pieces.after(piece.first + piece.rows)) {
     x_reader.read(piece, x_rows);
     dy_reader.read(piece, dy_rows);
-    const bool in_place = types.dx_dtype == types.dy_dtype;
-    if (!in_place && out.dx)
-      other.resize(dy_rows.size() / truenorm_dtype_size(types.dy_dtype) * truenorm_dtype_size(types.dx_dtype));
-    std::vector<std::byte>& dx_rows = in_place ? dy_rows : other;
-    backward(in.norm, types, piece.rows, dy_rows.data(), x_rows.data(), out.dx ? dx_rows.data() : nullptr,
-             dgamma ? dgamma->piece() : nullptr, dbeta ? dbeta->piece() : nullptr);
+    const bool in_place = types.dx == types.dy;
+    if (!in_place && out.dx) other.resize(dy_rows.size() / truenorm_dtype_size(types.dy) * truenorm_dtype_size(types.dx));
+    Bytes& dx_rows = in_place ? dy_rows : other;
+    backward(piece.rows, dy_rows.data(), x_rows.data(), out.dx ? dx_rows.data() : nullptr);
     if (dx_writer) dx_writer->write(piece, dx_rows);
-    if (dgamma) dgamma->add_piece();
-    if (dbeta) dbeta->add_piece();
     progress.show((piece.first + piece.rows) * in.layout.d);
   }
 }
@@ -148,38 +119,43 @@ void run(const Options& options) {
     throw BadInput("expected at least one of --dx, --dgamma and --dbeta (--help shows how they are used)");
   if (!options.operands.parameters.beta.empty()) throw BadInput("--beta: has no part in the gradients");
   if (options.operands.input == "-" && options.dy == "-") throw BadInput("x and dy are both the standard input");
-  Operands in(options.operands, 24);
+  const int sums = !options.dgamma.empty() + !options.dbeta.empty();
+  Operands in(options.operands, [&](const ArrayHeader& x, const RowLayout& layout) {
+    // x, dy, and dx over dy or beside it; the gradients, and their totals in float64 where rows come one by one.
+    const auto element = static_cast<int64_t>(truenorm_dtype_size(x.dtype));
+    const int64_t totals = layout.rows() > 1 ? (element == 8 ? 16 : 8) : 0;
+    return element + std::max<int64_t>(element, 4) + (options.out_dtype.empty() ? 0 : 4) + sums * (8 + totals);
+  });
   ArrayReader dy(options.dy);
   check_dy(options, in.x, dy);
   if (in.pieces.gathered()) dy.make_seekable();
-  Gradients types;
-  types.dy_dtype = dy.header().dtype;
-  types.dx_dtype = options.out_dtype.empty() ? in.norm.x_dtype : parse_dtype(options.out_dtype, "--out-dtype");
-  if (types.dx_dtype != in.norm.x_dtype && !(is_half(in.norm.x_dtype) && types.dx_dtype == TRUENORM_FLOAT32))
+  GradientTypes types;
+  types.dy = dy.header().dtype;
+  types.dx = options.out_dtype.empty() ? in.norm.x_dtype : parse_dtype(options.out_dtype, "--out-dtype");
+  if (types.dx != in.norm.x_dtype && !(is_half(in.norm.x_dtype) && types.dx == TRUENORM_FLOAT32))
     throw BadInput("--out-dtype: " + options.out_dtype + " for x of type " + truenorm_dtype_name(in.norm.x_dtype) +
                    "; expected that of x, or float32 for half x");
-  const truenorm_dtype gradient = gradient_type(options, in);
+  types.parameters = gradient_type(options, in);
   check_outputs(options, in, dy);
 
   Progress progress(in.x.header().elements());
   Outputs out;
   const auto access = in.pieces.gathered() ? OutputFile::Access::kAnywhere : OutputFile::Access::kForwards;
   ArrayHeader header = in.x.header();
-  header.dtype = types.dx_dtype;
+  header.dtype = types.dx;
   header.swapped = false;
-  std::optional<Total> dgamma, dbeta;
-  const auto d = static_cast<size_t>(in.layout.d);
   if (!options.dx.empty()) out.dx.emplace(options.dx, access).write(npy_header(header));
-  if (!options.dgamma.empty()) out.dgamma.emplace(options.dgamma), dgamma.emplace(d);
-  if (!options.dbeta.empty()) out.dbeta.emplace(options.dbeta), dbeta.emplace(d);
-  run_pieces(in, dy, types, out, dgamma, dbeta, progress);
+  if (!options.dgamma.empty()) out.dgamma.emplace(options.dgamma);
+  if (!options.dbeta.empty()) out.dbeta.emplace(options.dbeta);
+  Backward backward(in.norm, types, in.layout.rows(), !options.dgamma.empty(), !options.dbeta.empty());
+  run_pieces(in, dy, types, out, backward, progress);
   in.x.finish();
   dy.finish();
-  write_parameter_gradient(out.dgamma, dgamma, in.layout.d, gradient);
-  write_parameter_gradient(out.dbeta, dbeta, in.layout.d, gradient);
+  write_parameter_gradient(out.dgamma, backward.dgamma, in.layout.d, types.parameters);
+  write_parameter_gradient(out.dbeta, backward.dbeta, in.layout.d, types.parameters);
   publish_all({out.dx ? &*out.dx : nullptr, out.dgamma ? &*out.dgamma : nullptr, out.dbeta ? &*out.dbeta : nullptr});
   const int64_t bytes = in.x.header().bytes() + dy.header().bytes() + (out.dx ? header.bytes() : 0);
-  report(options, in, gradient, progress.finish(), static_cast<double>(bytes));
+  report(options, in, types.parameters, progress.finish(), static_cast<double>(bytes));
 }
 
 }  // namespace
@@ -204,7 +180,7 @@ void add_backward(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  truenorm backward x.npy dy.npy --dx dx.npy --gamma gamma.npy\n"
-      "  truenorm backward x.npy dy.npy --dgamma dgamma.npy --dbeta dbeta.npy --grad-dtype float64");
+      "  truenorm backward x.npy dy.npy --dgamma dgamma.npy --grad-dtype float64");
   command->callback([options] { run(*options); });
 }
 

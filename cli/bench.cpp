@@ -77,13 +77,12 @@ Figures measure(truenorm_dtype dtype, int64_t d, int64_t bytes, double seconds, 
   f.rows = std::max<int64_t>(1, bytes / (d * static_cast<int64_t>(truenorm_dtype_size(dtype))));
   const std::vector<std::byte> x = made_up(f.rows * d, dtype);
   std::vector<std::byte> y(x.size());
-  std::vector<double> dgamma(static_cast<size_t>(d)), dbeta(static_cast<size_t>(d));
   const double gigabytes = static_cast<double>(x.size()) / 1e9;
   f.copy = 2 * gigabytes / best_seconds(seconds, [&] { copy(x, y, threads); });
   f.forward = 2 * gigabytes / best_seconds(seconds, [&] { norm(f.rows, x.data(), y.data(), nullptr); });
   const std::vector<std::byte> dy = x;
   f.backward = 3 * gigabytes / best_seconds(seconds, [&] {
-                 backward(norm, {dtype, dtype}, f.rows, dy.data(), x.data(), y.data(), dgamma.data(), dbeta.data());
+                 Backward(norm, {dtype, dtype, dtype}, f.rows, true, true)(f.rows, dy.data(), x.data(), y.data());
                });
   return f;
 }

@@ -19,12 +19,6 @@ namespace {
 // One system call moves at most this much; Linux itself stops at 2 GiB.
 constexpr size_t kLargestRead = size_t{64} << 20;
 
-std::string temporary_folder() {
-  const char* chosen = std::getenv("TMPDIR");
-  if (chosen && *chosen) return chosen;
-  return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
-}
-
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -80,6 +74,12 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
   const auto bytes = static_cast<int64_t>(std::max<off_t>(0, status.st_size - begin));
   return std::make_unique<FileSource>(std::make_shared<const Descriptor>(std::move(file)), name,
                                       static_cast<int64_t>(begin), bytes);
+}
+
+std::string temporary_folder() {
+  const char* chosen = std::getenv("TMPDIR");
+  if (chosen && *chosen) return chosen;
+  return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
 }
 
 Descriptor open_temporary(const std::string& what) {

@@ -88,8 +88,10 @@ class PipeSource : public ByteSource {
 // "-" is the standard input. A folder, a terminal and what cannot be opened are refused.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 
-// A file without a name, gone when it is closed or the process ends, in TMPDIR or else /var/tmp or /tmp. `what` says in
-// a message what it is needed for.
+// Where they are made: TMPDIR, or else /var/tmp or /tmp.
+std::string temporary_folder();
+// A file without a name, gone when it is closed or the process ends. `what` says in a message what
+// it is needed for.
 Descriptor open_temporary(const std::string& what);
 
 // Everything that `source` has left, copied into such a file.

@@ -6,11 +6,14 @@
 #include <algorithm>
 
 #include "bad_input.h"
+#include "other_format.h"
 #include "safetensors.h"
 #include "zip_archive.h"
 
 namespace truenorm::cli {
 namespace {
+
+std::string shown(const std::string& file) { return file == "-" ? "the standard input" : file; }
 
 enum class Format { kNpy, kZip, kSafetensors };
 
@@ -20,6 +23,7 @@ Format format_of(std::string_view start, const std::string& file) {
   if (start.starts_with("\x93NUMPY")) return Format::kNpy;
   const bool json = start.size() > kSafetensorsPrefix && start[kSafetensorsPrefix] == '{';
   if (file.ends_with(".safetensors") || json) return Format::kSafetensors;
+  refuse_other_format(start, shown(file));
   if (file.ends_with(".npz")) return Format::kZip;
   return Format::kNpy;
 }
@@ -69,16 +73,16 @@ std::string without_npy(const std::string& member) {
 
 // Which of `names` is meant, the only one where none was given.
 size_t choose(const ArrayName& name, const std::vector<std::string>& names) {
-  if (names.empty()) throw BadInput(name.file + ": holds no arrays");
+  if (names.empty()) throw BadInput(shown(name.file) + ": holds no arrays");
   if (name.member.empty()) {
     if (names.size() == 1) return 0;
     const std::string file = name.file == "-" ? "/dev/stdin" : name.file;
-    throw BadInput(name.file + ": holds " + std::to_string(names.size()) + " arrays; expected " + file +
+    throw BadInput(shown(name.file) + ": holds " + std::to_string(names.size()) + " arrays; expected " + file +
                    ":NAME with one of " + some_of(names));
   }
   const auto found = std::find(names.begin(), names.end(), name.member);
   if (found == names.end())
-    throw BadInput(name.file + ": holds no array '" + name.member + "'; expected one of " + some_of(names));
+    throw BadInput(shown(name.file) + ": holds no array '" + name.member + "'; expected one of " + some_of(names));
   return static_cast<size_t>(found - names.begin());
 }
 
@@ -98,9 +102,9 @@ OpenArray open_array(const ArrayName& name) {
   auto [source, format] = recognize(name.file);
   if (format == Format::kNpy) {
     if (!name.member.empty())
-      throw BadInput(name.file + ": is no .npz or .safetensors file; it holds no '" + name.member + "'");
+      throw BadInput(shown(name.file) + ": is no .npz or .safetensors file; it holds no '" + name.member + "'");
     OpenArray array;
-    array.stored = read_npy(*source, name.file == "-" ? "the standard input" : name.file);
+    array.stored = read_npy(*source, shown(name.file));
     array.bytes = std::move(source);
     return array;
   }
@@ -114,6 +118,7 @@ OpenArray open_array(const ArrayName& name) {
   }
   // NumPy leaves the ".npy" of its members out of their names.
   const std::vector<std::string> members = zip_members(file, name.file);
+  refuse_other_archive(members, shown(name.file));
   for (const std::string& member : members) names.push_back(without_npy(member));
   ArrayName wanted = name;
   wanted.member = without_npy(name.member);
@@ -127,8 +132,9 @@ std::vector<std::string> arrays_in(const std::string& file) {
   if (format == Format::kNpy) return {};
   std::vector<std::string> names;
   if (format == Format::kZip) {
-    for (const std::string& member : zip_members(static_cast<FileSource&>(*source), file))
-      names.push_back(without_npy(member));
+    const std::vector<std::string> members = zip_members(static_cast<FileSource&>(*source), file);
+    refuse_other_archive(members, shown(file));
+    for (const std::string& member : members) names.push_back(without_npy(member));
     return names;
   }
   int64_t data_begin = 0;

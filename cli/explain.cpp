@@ -41,8 +41,8 @@ std::vector<double> row_of_file(const Options& options, std::string& file) {
   }
   const int64_t row = parse_integer(options.row.empty() ? "0" : options.row, "--row", 0, layout.rows() - 1);
   if (layout.inner > 1) reader.make_seekable();
-  std::vector<std::byte> elements;
-  RowReader(reader, layout).read({row, 1}, elements);
+  Bytes elements;
+  RowReader(reader, layout, true).read({row, 1}, elements);
   return decode(elements, header.dtype);
 }
 

@@ -2,10 +2,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <new>
 
 #include "bad_input.h"
 #include "commands.h"
+#include "help.h"
 #include "numbers.h"
 #include "signals.h"
 #include "truenorm/truenorm.h"
@@ -43,12 +45,11 @@ void refuse_empty_values(CLI::App& app) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  handle_signals();
+int run(int argc, char** argv) {
   CLI::App app("Layer normalization, right to the last place and bitwise the same everywhere.", "truenorm");
-  app.set_version_flag("--version", std::string("truenorm ") + truenorm_version());
+  app.set_version_flag("--version", std::string("truenorm ") + truenorm_version(), "Show the version");
+  app.formatter(help_format());
+  app.set_help_flag("-h,--help", "Show this help");
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
@@ -88,5 +89,21 @@ int main(int argc, char** argv) {
     return complain(app, "not enough memory");
   } catch (const std::length_error&) {  // a size that no allocation can have
     return complain(app, "not enough memory");
+  } catch (const std::exception& error) {
+    return complain(app, std::string("failed: ") + error.what());
+  } catch (...) {
+    return complain(app, "failed for an unknown reason");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  handle_signals();
+  try {
+    return run(argc, argv);
+  } catch (...) {  // no memory for the parser, or for a message: this needs none
+    std::fputs("truenorm: not enough memory\n", stderr);
+    return kBadInput;
   }
 }

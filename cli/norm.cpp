@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "bad_input.h"
 #include "elements.h"
@@ -16,16 +17,37 @@ void check(truenorm_status status) {
   throw BadInput(*message ? message : truenorm_status_name(status));
 }
 
+constexpr size_t kAlignment = 64;  // of the library's scratch memory
+
 truenorm_input float64_input(std::span<const double> values) {
   return {values.empty() ? nullptr : values.data(), nullptr, TRUENORM_FLOAT64};
+}
+
+// One task after another, each of which may leave its part of mapped rows. Many are asked for, so that the parts are small.
+void run_and_forget(void*, void (*task)(void* task_data, int64_t i), void* task_data, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    task(task_data, i);
+    forget_mapped();
+  }
+}
+constexpr truenorm_executor kForgetful = {run_and_forget, nullptr, 1024};
+
+truenorm_options options_of(const Norm& norm) {
+  truenorm_options options = TRUENORM_OPTIONS_INIT;
+  options.num_threads = norm.num_threads;
+  if (norm.place == Place::kFile) options.executor = &kForgetful;
+  return options;
+}
+
+truenorm_output output(const Bytes& bytes, truenorm_dtype dtype) {
+  return {bytes.empty() ? nullptr : const_cast<std::byte*>(bytes.data()), nullptr, dtype};
 }
 
 }  // namespace
 
 void Norm::operator()(int64_t rows, const void* x, void* y, RowStatistics* statistics) const {
   const truenorm_shape shape = {d, 1, {rows}};
-  truenorm_options options = TRUENORM_OPTIONS_INIT;
-  options.num_threads = num_threads;
+  const truenorm_options options = options_of(*this);
   truenorm_stats stats = {nullptr, nullptr, nullptr, nullptr};
   if (statistics) {
     for (std::vector<double>* each : {&statistics->mean, &statistics->var, &statistics->rstd})
@@ -36,25 +58,58 @@ void Norm::operator()(int64_t rows, const void* x, void* y, RowStatistics* stati
                                     {y, nullptr, y_dtype}, statistics ? &stats : nullptr, eps, &options));
 }
 
-void backward(const Norm& norm, const Gradients& types, int64_t rows, const void* dy, const void* x, void* dx,
-              double* dgamma, double* dbeta) {
-  const truenorm_shape shape = {norm.d, 1, {rows}};
-  truenorm_options options = TRUENORM_OPTIONS_INIT;
-  options.num_threads = norm.num_threads;
-  check(truenorm_layer_norm_backward(&shape, {dy, nullptr, types.dy_dtype}, {x, nullptr, norm.x_dtype},
-                                     norm.parameters.gamma.input(), nullptr, norm.eps, {dx, nullptr, types.dx_dtype},
-                                     {dgamma, nullptr, TRUENORM_FLOAT64}, {dbeta, nullptr, TRUENORM_FLOAT64},
-                                     &options));
+Backward::Backward(const Norm& norm, const GradientTypes& types, int64_t rows, bool wants_dgamma, bool wants_dbeta)
+    : dgamma(norm.place), dbeta(norm.place), norm_(norm), types_(types), rows_(rows), workspace_(norm.place) {
+  const size_t bytes = static_cast<size_t>(norm.d) * truenorm_dtype_size(types.parameters);
+  if (wants_dgamma) dgamma.resize(bytes);
+  if (wants_dbeta) dbeta.resize(bytes);
+  if (rows == 0) add(0, nullptr, nullptr, nullptr);  // sums of nothing
+}
+
+truenorm_options Backward::options() const {
+  truenorm_options options = options_of(norm_);
+  options.rows_before = done_;
+  options.rows_in_all = rows_;
+  return options;
+}
+
+void Backward::operator()(int64_t rows, const void* dy, const void* x, void* dx) {
+  add(rows, dy, x, dx);
+  done_ += rows;
+}
+
+void Backward::add(int64_t rows, const void* dy, const void* x, void* dx) {
+  const truenorm_shape shape = {norm_.d, 1, {rows}};
+  const truenorm_input x_in = {x, nullptr, norm_.x_dtype};
+  // All at once need less memory, and dx alone none from row to row. Blocks of mapped rows would be too many.
+  const bool sums = !dgamma.empty() || !dbeta.empty();
+  const bool in_pieces = rows < rows_ || (norm_.place == Place::kFile && rows > 1);
+  truenorm_options options = sums && in_pieces ? this->options() : options_of(norm_);
+  if (options.rows_in_all > 0) {
+    size_t bytes = 0;
+    check(truenorm_layer_norm_backward_workspace(&shape, x_in, output(dgamma, types_.parameters),
+                                                 output(dbeta, types_.parameters), &options, &bytes));
+    if (done_ == 0) workspace_.resize(bytes + kAlignment);
+    void* start = workspace_.data();
+    size_t left = workspace_.size();
+    options.workspace = std::align(kAlignment, bytes, start, left);
+    options.workspace_bytes = bytes;
+  }
+  check(truenorm_layer_norm_backward(&shape, {dy, nullptr, types_.dy}, x_in, norm_.parameters.gamma.input(), nullptr,
+                                     norm_.eps, {dx, nullptr, types_.dx}, output(dgamma, types_.parameters),
+                                     output(dbeta, types_.parameters), &options));
 }
 
 void Norm::refuse_types() const {
-  const std::vector<std::byte> nothing(sizeof(double));
-  Norm empty = *this;
-  empty.d = 0;
-  empty.parameters.gamma.bytes.clear();
-  empty.parameters.beta.bytes.clear();
-  std::vector<std::byte> result(sizeof(double));
-  empty(0, nothing.data(), result.data(), nullptr);
+  const std::byte nothing[sizeof(double)] = {};
+  Norm empty;
+  empty.x_dtype = x_dtype;
+  empty.y_dtype = y_dtype;
+  empty.parameters.gamma.dtype = parameters.gamma.dtype;
+  empty.parameters.beta.dtype = parameters.beta.dtype;
+  empty.eps = eps;
+  std::byte result[sizeof(double)];
+  empty(0, nothing, result, nullptr);
 }
 
 NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta,
@@ -68,28 +123,36 @@ NormalizedRow normalize_row(std::span<const double> x, std::span<const double> g
   return row;
 }
 
-std::vector<RowSummary> summarize(std::span<const std::byte> elements, truenorm_dtype dtype, int64_t d) {
-  const int64_t row_bytes = d * static_cast<int64_t>(truenorm_dtype_size(dtype));
+std::vector<RowSummary> summarize(Bytes& elements, truenorm_dtype dtype, int64_t d, Place place) {
+  const size_t size = truenorm_dtype_size(dtype);
+  const int64_t row_bytes = d * static_cast<int64_t>(size);
   const int64_t rows = row_bytes ? static_cast<int64_t>(elements.size()) / row_bytes : 0;
   Norm norm;
   norm.d = d;
   norm.x_dtype = norm.y_dtype = dtype;
   norm.parameters.gamma.dtype = norm.parameters.beta.dtype = dtype;
+  norm.place = place;
   RowStatistics statistics;
   norm(rows, elements.data(), nullptr, &statistics);
 
-  std::vector<RowSummary> summaries(static_cast<size_t>(rows));
+  std::vector<RowSummary> summaries(static_cast<size_t>(rows), {0, 0, 0, HUGE_VAL, -HUGE_VAL});
+  int64_t row = 0, left = d;  // features of the row that are still to come
+  elements.in_parts([&](std::span<std::byte> part, size_t) {
+    for (size_t at = 0; at < part.size(); at += size) {
+      RowSummary& s = summaries[static_cast<size_t>(row)];
+      const double value = decode(part.data() + at, dtype);
+      // A NaN stays.
+      if (!(value >= s.min)) s.min = std::isnan(s.min) ? s.min : value;
+      if (!(value <= s.max)) s.max = std::isnan(s.max) ? s.max : value;
+      if (--left == 0) ++row, left = d;
+    }
+  });
   for (size_t r = 0; r < summaries.size(); ++r) {
-    const std::vector<double> row =
-        decode(elements.subspan(r * static_cast<size_t>(row_bytes), static_cast<size_t>(row_bytes)), dtype);
-    // A NaN would be lost in comparisons.
-    const bool nan = std::any_of(row.begin(), row.end(), [](double v) { return std::isnan(v); });
-    const double smallest = nan ? std::nan("") : *std::min_element(row.begin(), row.end());
-    const double largest = nan ? std::nan("") : *std::max_element(row.begin(), row.end());
-    const double n = static_cast<double>(d);
-    const double var = statistics.var[r];
-    summaries[r] = {statistics.mean[r], std::sqrt(var), d > 1 ? std::sqrt(var * (n / (n - 1))) : std::nan(""), smallest,
-                    largest};
+    RowSummary& s = summaries[r];
+    const double var = statistics.var[r], n = static_cast<double>(d);
+    s.mean = statistics.mean[r];
+    s.sd = std::sqrt(var);
+    s.unbiased_sd = d > 1 ? std::sqrt(var * (n / (n - 1))) : std::nan("");
   }
   return summaries;
 }

@@ -26,6 +26,7 @@ struct Norm {
   GammaBeta parameters;
   double eps = 1e-5;
   int num_threads = 0;
+  Place place = Place::kMemory;  // of the rows: a call on mapped ones never has many of their pages in memory
 
   // Rows one after another. y may be x, or null; statistics may be null too. A call that fails is a BadInput with the
   // library's own message.
@@ -35,14 +36,29 @@ struct Norm {
   void refuse_types() const;
 };
 
-// Likewise for the gradients. dx may be null or dy itself. What dgamma and dbeta are, in float64 and summed over these
-// rows, is written to the two arrays of d; they may be null.
-struct Gradients {
-  truenorm_dtype dy_dtype = TRUENORM_FLOAT32;
-  truenorm_dtype dx_dtype = TRUENORM_FLOAT32;
+// Likewise for the gradients of `rows` rows, which may come in pieces: the library's own bits, however many those are.
+struct GradientTypes {
+  truenorm_dtype dy = TRUENORM_FLOAT32, dx = TRUENORM_FLOAT32, parameters = TRUENORM_FLOAT32;
 };
-void backward(const Norm& norm, const Gradients& types, int64_t rows, const void* dy, const void* x, void* dx,
-              double* dgamma, double* dbeta);
+class Backward {
+ public:
+  Backward(const Norm& norm, const GradientTypes& types, int64_t rows, bool wants_dgamma, bool wants_dbeta);
+
+  // The next rows, in order. dx may be null or dy itself.
+  void operator()(int64_t rows, const void* dy, const void* x, void* dx);
+
+  // Summed over all rows, once those are there. Empty when not wanted.
+  Bytes dgamma, dbeta;
+
+ private:
+  void add(int64_t rows, const void* dy, const void* x, void* dx);
+  truenorm_options options() const;
+
+  const Norm& norm_;
+  GradientTypes types_;
+  int64_t rows_, done_ = 0;
+  Bytes workspace_;
+};
 
 // One row of float64, gamma = 1 and beta = 0 where they are empty.
 struct NormalizedRow {
@@ -60,7 +76,7 @@ struct RowSummary {
   double min = 0;
   double max = 0;
 };
-std::vector<RowSummary> summarize(std::span<const std::byte> elements, truenorm_dtype dtype, int64_t d);
+std::vector<RowSummary> summarize(Bytes& elements, truenorm_dtype dtype, int64_t d, Place place = Place::kMemory);
 
 }  // namespace truenorm::cli
 

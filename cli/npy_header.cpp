@@ -105,6 +105,8 @@ void read_descr(const std::string& descr, std::string_view file, ArrayHeader& he
     header.dtype = TRUENORM_FLOAT32;
   } else if (kind == "f2") {
     header.dtype = TRUENORM_FLOAT16;
+  } else if (kind.starts_with('O')) {
+    fail(file, "holds Python objects ('" + descr + "'); expected float64, float32, float16 or bfloat16");
   } else {
     fail(file, "holds elements of type '" + descr + "'; expected float64, float32, float16 or bfloat16");
   }

@@ -2,6 +2,7 @@
 #include "operands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "elements.h"
 #include "numbers.h"
@@ -9,25 +10,24 @@
 namespace truenorm::cli {
 namespace {
 
-Norm make_norm(const OperandOptions& options, const ArrayHeader& x, const Parameters& parameters, int64_t d) {
+Norm make_norm(const OperandOptions& options, const ArrayHeader& x, const Parameters& parameters, int64_t d, Place place) {
   Norm norm;
   norm.d = d;
   norm.x_dtype = norm.y_dtype = x.dtype;
-  norm.parameters = encode_parameters(parameters, x.dtype, d);
   norm.eps = parse_eps(options.parameters.eps);
   norm.num_threads = static_cast<int>(parse_integer(options.threads, "--threads", 0, 1024));
+  norm.place = place;
+  norm.parameters = encode_parameters(parameters, x.dtype, d, place);
   return norm;
 }
 
-// Before anything of that size is allocated. Parameters are held as float64, then as the library takes them.
-RowLayout checked_layout(const OperandOptions& options, const ArrayReader& x, int copies) {
-  const RowLayout layout = row_layout(x.header(), options.axis, options.input);
+// Before anything of that size is allocated.
+Place choose_place(const OperandOptions& options, const ArrayHeader& x, const RowLayout& layout, const BytesOfFeature& bytes) {
   const bool gamma = !options.parameters.gamma.empty() || !options.parameters.prefix.empty();
   const bool beta = !options.parameters.beta.empty() || !options.parameters.prefix.empty();
-  const auto element = static_cast<int64_t>(truenorm_dtype_size(x.header().dtype));
-  refuse_large_rows(layout, copies * element + 16 * (gamma + beta), parse_memory(options.memory), options.input,
-                    options.memory);
-  return layout;
+  const auto element = static_cast<int64_t>(truenorm_dtype_size(x.dtype));
+  const int64_t widest = std::max<int64_t>(element, 4);
+  return place_of_rows(layout, static_cast<size_t>(element), bytes(x, layout) + widest * (gamma + beta), 3 * widest, options.memory, options.input);
 }
 
 }  // namespace
@@ -42,17 +42,18 @@ void add_operand_options(CLI::App& command, OperandOptions& options) {
   add_parameter_options(command, options.parameters);
   command.add_option("--axis", options.axis, "The axis normalized over [-1]")->type_name("N");
   command.add_option("--threads", options.threads, "Number of threads; 0: one per CPU [0]")->type_name("N");
-  command.add_option("--memory", options.memory, "How much memory may be used; matters for rows of millions [200M]")
+  command.add_option("--memory", options.memory, "How much memory may be used; rows of more than that lie in temporary files [200M]")
       ->type_name("SIZE");
 }
 
-Operands::Operands(const OperandOptions& options, int copies)
+Operands::Operands(const OperandOptions& options, const BytesOfFeature& bytes)
     : x(options.input),
-      layout(checked_layout(options, x, copies)),
+      layout(row_layout(x.header(), options.axis, options.input)),
       element(truenorm_dtype_size(x.header().dtype)),
-      parameters(read_parameters(options.parameters, x.file(), layout.d)),
-      norm(make_norm(options, x.header(), parameters, layout.d)),
-      pieces(layout, element) {
+      place(choose_place(options, x.header(), layout, bytes)),
+      parameters(open_parameters(options.parameters, x.file(), layout.d)),
+      norm(make_norm(options, x.header(), parameters, layout.d, place)),
+      pieces(layout, element, place) {
   // The values are in the norm now; what is left tells which files they came from.
   parameters.gamma.reset();
   parameters.beta.reset();

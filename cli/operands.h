@@ -2,6 +2,7 @@
 #ifndef TRUENORM_CLI_OPERANDS_H_
 #define TRUENORM_CLI_OPERANDS_H_
 
+#include <functional>
 #include <string>
 
 #include "array_reader.h"
@@ -18,14 +19,17 @@ struct OperandOptions {
 };
 void add_operand_options(CLI::App& command, OperandOptions& options);
 
-// x, opened and understood, with its parameters. `copies`: how many bytes of memory a feature of a row takes, in
-// elements of x.
+// How many bytes a command holds for each feature of a row, x included and the parameters left out.
+using BytesOfFeature = std::function<int64_t(const ArrayHeader& x, const RowLayout& layout)>;
+
+// x, opened and understood, with its parameters.
 struct Operands {
-  Operands(const OperandOptions& options, int copies);
+  Operands(const OperandOptions& options, const BytesOfFeature& bytes);
 
   ArrayReader x;
   RowLayout layout;
   size_t element;
+  Place place;  // of rows
   Parameters parameters;
   Norm norm;  // y of x's type
   Pieces pieces;

@@ -14,6 +14,8 @@ struct OptionText {
   std::vector<std::string> names;  // "-o", "--output"; none for what is given by position
   std::string value;               // "FILE"; empty for a flag
   std::string description;
+  std::string position;  // how usage shows what is given by position
+  bool required = false;
 };
 
 inline std::vector<const CLI::App*> commands_of(const CLI::App& app) {
@@ -29,6 +31,8 @@ inline std::vector<OptionText> options_of(const CLI::App& command) {
     if (option->get_items_expected_max() > 0) text.value = option->get_type_name();
     if (option->get_positional() && text.names.empty() && text.value.empty()) text.value = option->get_name();
     text.description = option->get_description();
+    text.required = option->get_required();
+    if (text.names.empty()) text.position = option->get_name() + (option->get_items_expected_max() > 1 ? "..." : "");
     texts.push_back(text);
   }
   return texts;

@@ -19,9 +19,9 @@ namespace {
                  " features; expected 1 or " + std::to_string(d));
 }
 
-Parameter read_file(const std::string& path, const std::string& name, int64_t d) {
-  ArrayReader reader(path);
-  const ArrayHeader& header = reader.header();
+Parameter open_file(const std::string& path, const std::string& name, int64_t d) {
+  auto reader = std::make_shared<ArrayReader>(path);
+  const ArrayHeader& header = reader->header();
   // A vector, possibly with further axes of size 1, or a single value. Looked at before anything is read.
   int wide = 0;
   for (const int64_t size : header.shape) wide += size != 1;
@@ -29,10 +29,22 @@ Parameter read_file(const std::string& path, const std::string& name, int64_t d)
     throw BadInput(name + ": " + path + " has shape " + shape_text(header.shape) + "; expected one value a feature");
   const int64_t n = header.elements();
   if (n != 1 && n != d) wrong_length(name + ": " + path, n, d);
-  std::vector<std::byte> elements(static_cast<size_t>(header.bytes()));
-  reader.read(elements);
-  reader.finish();
-  return {name, decode(elements, header.dtype), header.dtype};
+  return {name, {}, header.dtype, std::move(reader)};
+}
+
+// Calls each(value) for all values of the file, of which few are in memory at the same time.
+template <typename Each>
+void for_values(ArrayReader& file, const Each& each) {
+  const ArrayHeader& header = file.header();
+  std::vector<std::byte> elements;
+  for (int64_t left = header.elements(); left > 0;) {
+    const int64_t n = std::min<int64_t>(left, int64_t{1} << 16);
+    elements.resize(static_cast<size_t>(n) * truenorm_dtype_size(header.dtype));
+    file.read(elements);
+    for (const double value : decode(elements, header.dtype)) each(value);
+    left -= n;
+  }
+  file.finish();
 }
 
 bool is_list(const std::string& text) {
@@ -61,7 +73,7 @@ class Reader {
       if (text.find(',') == std::string::npos)
         throw BadInput(name + ": '" + plain_minus(text) + "' is not a number, a list of numbers or a file");
     }
-    Parameter parameter{name, parse_list(text, name), std::nullopt};
+    Parameter parameter{name, parse_list(text, name), std::nullopt, nullptr};
     const auto n = static_cast<int64_t>(parameter.values.size());
     if (n != 1 && n != d_) wrong_length(name, n, d_);
     return parameter;
@@ -98,7 +110,7 @@ class Reader {
   Parameter from_file(const std::string& text, const std::string& name) {
     if (text == "-" && x_file_ == "-") throw BadInput(name + ": the standard input is x already; expected a file");
     files.push_back(split_array_name(text).file);
-    return read_file(text, name, d_);
+    return open_file(text, name, d_);
   }
   const std::vector<std::string>& members() {
     if (!members_) members_ = arrays_in(x_file_);
@@ -110,14 +122,30 @@ class Reader {
   std::optional<std::vector<std::string>> members_;
 };
 
-Elements encode_one(const std::optional<Parameter>& parameter, truenorm_dtype dtype, int64_t d) {
-  Elements elements;
-  elements.dtype = dtype;
+Elements encode_one(const std::optional<Parameter>& parameter, truenorm_dtype dtype, int64_t d, Place place) {
+  Elements elements{dtype, Bytes(place)};
   if (!parameter) return elements;
   const size_t size = truenorm_dtype_size(dtype);
+  std::vector<double> values = parameter->values;
+  std::byte* to = nullptr;
+  const auto put = [&](double value) {
+    encode(value, dtype, to);
+    to += size;
+  };
   elements.bytes.resize(static_cast<size_t>(d) * size);
-  for (int64_t i = 0; i < d; ++i)
-    encode(parameter->value(i), dtype, elements.bytes.data() + static_cast<size_t>(i) * size);
+  to = elements.bytes.data();
+  if (parameter->file && parameter->file->header().elements() == d) {
+    int64_t count = 0;
+    for_values(*parameter->file, [&](double value) {
+      put(value);
+      if (++count % (int64_t{1} << 20) == 0) forget_mapped();
+    });
+    return elements;
+  }
+  if (parameter->file) for_values(*parameter->file, [&](double value) { values.push_back(value); });
+  elements.bytes.in_parts([&](std::span<std::byte> part, size_t at) {
+    for (size_t i = 0; i < part.size() / size; ++i) put(values[values.size() == 1 ? 0 : at / size + i]);
+  });
   return elements;
 }
 
@@ -138,7 +166,7 @@ std::vector<double> Parameter::expanded(int64_t d) const {
   return values.size() == 1 ? std::vector<double>(static_cast<size_t>(d), values[0]) : values;
 }
 
-Parameters read_parameters(const ParameterOptions& options, const std::string& x_file, int64_t d) {
+Parameters open_parameters(const ParameterOptions& options, const std::string& x_file, int64_t d) {
   Reader reader(x_file, d);
   Parameters parameters;
   if (options.prefix.empty()) {
@@ -153,11 +181,21 @@ Parameters read_parameters(const ParameterOptions& options, const std::string& x
   return parameters;
 }
 
-GammaBeta encode_parameters(const Parameters& parameters, truenorm_dtype x, int64_t d) {
+Parameters read_parameters(const ParameterOptions& options, const std::string& x_file, int64_t d) {
+  Parameters parameters = open_parameters(options, x_file, d);
+  for (std::optional<Parameter>* each : {&parameters.gamma, &parameters.beta}) {
+    if (!*each || !(*each)->file) continue;
+    for_values(*(*each)->file, [&](double value) { (*each)->values.push_back(value); });
+    (*each)->file.reset();
+  }
+  return parameters;
+}
+
+GammaBeta encode_parameters(const Parameters& parameters, truenorm_dtype x, int64_t d, Place place) {
   const auto& [gamma, beta, files] = parameters;
   truenorm_dtype dtype = x;
   if (is_half(x) && ((gamma && gamma->dtype != x) || (beta && beta->dtype != x))) dtype = TRUENORM_FLOAT32;
-  return {encode_one(gamma, dtype, d), encode_one(beta, dtype, d)};
+  return {encode_one(gamma, dtype, d, place), encode_one(beta, dtype, d, place)};
 }
 
 }  // namespace truenorm::cli

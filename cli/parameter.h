@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bytes.h"
 #include "truenorm/truenorm.h"
 
 namespace CLI {
@@ -17,6 +19,8 @@ class App;
 }
 
 namespace truenorm::cli {
+
+class ArrayReader;
 
 // As they stand on the line; empty where not given.
 struct ParameterOptions {
@@ -27,9 +31,9 @@ void add_parameter_options(CLI::App& command, ParameterOptions& options);
 struct Parameter {
   std::string name;                     // "--gamma"
   std::vector<double> values;           // one for all features, or one a feature
-  std::optional<truenorm_dtype> dtype;  // of the file that it came from
+  std::optional<truenorm_dtype> dtype;  // of the file that it comes from
+  std::shared_ptr<ArrayReader> file;    // that has not been read yet
 
-  double value(int64_t feature) const { return values.size() == 1 ? values[0] : values[static_cast<size_t>(feature)]; }
   std::vector<double> expanded(int64_t d) const;
 };
 
@@ -38,13 +42,15 @@ struct Parameters {
   std::vector<std::string> files;  // that they came from
 };
 
-// One value or d for each parameter, or BadInput. `x_file`: where names of arrays without a file are looked up.
+// One value or d for each parameter, or BadInput. `x_file`: where names of arrays without a file are looked up. Files are
+// open and their headers checked; read_parameters() also reads them.
+Parameters open_parameters(const ParameterOptions& options, const std::string& x_file, int64_t d);
 Parameters read_parameters(const ParameterOptions& options, const std::string& x_file, int64_t d);
 
 // Elements of one type with what the C interface wants to know of them.
 struct Elements {
   truenorm_dtype dtype = TRUENORM_FLOAT32;
-  std::vector<std::byte> bytes;  // empty: absent
+  Bytes bytes;  // empty: absent
 
   truenorm_input input() const { return {bytes.empty() ? nullptr : bytes.data(), nullptr, dtype}; }
 };
@@ -55,8 +61,8 @@ struct GammaBeta {
 };
 
 // gamma and beta as the library takes them with this type of x: x's own type, but float32 for half x unless both come
-// from files of that half type. Values that the type cannot hold are rounded once.
-GammaBeta encode_parameters(const Parameters& parameters, truenorm_dtype x, int64_t d);
+// from files of that half type. Values that the type cannot hold are rounded once. Reads the files.
+GammaBeta encode_parameters(const Parameters& parameters, truenorm_dtype x, int64_t d, Place place);
 
 }  // namespace truenorm::cli
 

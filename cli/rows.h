@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "array_reader.h"
+#include "bytes.h"
 #include "output_file.h"
 
 namespace truenorm::cli {
@@ -33,10 +34,11 @@ struct Piece {
 };
 
 // How a file is cut: a function of its layout and element size alone. A piece is whole blocks of [d][inner], one after
-// another in the file; where a single block is too large, it is a part of one, which must be gathered.
+// another in the file; where a single block is too large, it is a part of one, which must be gathered. With rows in
+// files a piece may be larger.
 class Pieces {
  public:
-  Pieces(const RowLayout& layout, size_t element);
+  Pieces(const RowLayout& layout, size_t element, Place place = Place::kMemory);
 
   bool gathered() const { return gathered_; }
   int64_t largest() const { return step_; }  // rows
@@ -51,13 +53,17 @@ class Pieces {
 // Copies rows out of an array, one after another.
 class RowReader {
  public:
-  RowReader(ArrayReader& array, const RowLayout& layout);
-  void read(const Piece& piece, std::vector<std::byte>& rows);
+  // `gathered`: the pieces are parts of a block, or one that is too large to be held twice.
+  RowReader(ArrayReader& array, const RowLayout& layout, bool gathered);
+  void read(const Piece& piece, Bytes& rows);
 
  private:
+  void gather(const Piece& piece, Bytes& rows);
+
   ArrayReader& array_;
   RowLayout layout_;
   size_t element_;
+  bool gathered_;
   std::vector<std::byte> buffer_;
 };
 
@@ -65,21 +71,27 @@ class RowReader {
 // come in order.
 class RowWriter {
  public:
-  RowWriter(OutputFile& file, const RowLayout& layout, size_t element);
-  void write(const Piece& piece, std::span<const std::byte> rows);
+  RowWriter(OutputFile& file, const RowLayout& layout, size_t element, bool gathered);
+  void write(const Piece& piece, Bytes& rows);
 
  private:
+  void scatter(const Piece& piece, Bytes& rows);
+
   OutputFile& file_;
   RowLayout layout_;
   size_t element_;
+  bool gathered_;
   int64_t begin_;
   std::vector<std::byte> buffer_;
 };
 
-// What a command may hold in memory, from "--memory 200M"; it is refused by name where a single row is too much.
+// What a command may hold in memory, from "--memory 200M".
 int64_t parse_memory(const std::string& text);
-void refuse_large_rows(const RowLayout& layout, int64_t bytes_a_feature, int64_t memory, const std::string& name,
-                       const std::string& given);
+
+// Where rows lie that need this much a feature, all in all. BadInput where even files are no help, since the library
+// looks at too much of a row at once: parts of 64 of it, of this much a feature.
+Place place_of_rows(const RowLayout& layout, size_t element, int64_t bytes_a_feature, int64_t bytes_at_once,
+                    const std::string& memory, const std::string& name);
 
 }  // namespace truenorm::cli
 

@@ -21,6 +21,8 @@ namespace {
 
 // A table of more rows is nothing to look at, and would have to be held in memory.
 constexpr int64_t kMostShown = 100000;
+// Features of a row of which a histogram is drawn: they are held in memory as float64.
+constexpr int64_t kMostDrawn = 1000000;
 
 struct Options {
   OperandOptions operands;
@@ -71,17 +73,21 @@ Report gather(const Options& options, Operands& in) {
                    " (truenorm apply --save-stats writes those of all rows)");
   }
   if (limit == 0) limit = rows;
+  if (!options.histogram.empty() && in.layout.d > kMostDrawn) {
+    throw BadInput("--histogram: a row has " + grouped(in.layout.d) + " features; expected at most " + grouped(kMostDrawn));
+  }
   const int64_t picture = options.histogram.empty() ? -1 : parse_integer(options.histogram, "--histogram", 0, rows - 1);
   if (in.layout.d == 0) return report;
 
   Progress progress(in.x.header().elements());
-  RowReader reader(in.x, in.layout);
-  std::vector<std::byte> x, y;
+  RowReader reader(in.x, in.layout, in.pieces.gathered());
+  Bytes x(in.place), y(in.place);
   for (Piece piece = in.pieces.after(0); piece.rows > 0; piece = in.pieces.after(piece.first + piece.rows)) {
     reader.read(piece, x);
     y.resize(x.size());
     in.norm(piece.rows, x.data(), y.data(), nullptr);
-    const auto before = summarize(x, in.norm.x_dtype, in.layout.d), after = summarize(y, in.norm.x_dtype, in.layout.d);
+    const auto before = summarize(x, in.norm.x_dtype, in.layout.d, in.place),
+               after = summarize(y, in.norm.x_dtype, in.layout.d, in.place);
     for (int64_t r = 0; r < piece.rows; ++r) {
       const auto at = static_cast<size_t>(r);
       report.all_before.add(before[at]);
@@ -172,7 +178,9 @@ nlohmann::ordered_json to_json(const Options& options, const Report& report) {
 }
 
 void run(const Options& options) {
-  Operands in(options.operands, 30);  // the rows are looked at in float64
+  Operands in(options.operands, [](const ArrayHeader& x, const RowLayout&) {
+    return 2 * static_cast<int64_t>(truenorm_dtype_size(x.dtype));
+  });
   const Report report = gather(options, in);
   print_out(options.json ? to_json(options, report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
                          : to_text(options, report));
@@ -196,7 +204,7 @@ void add_stats(CLI::App& app) {
       "Examples:\n"
       "  truenorm stats x.npy\n"
       "  truenorm stats x.npy --gamma gamma.npy --beta beta.npy --histogram 3\n"
-      "  truenorm stats model.safetensors:embeddings.word_embeddings.weight --limit 5 --json");
+      "  truenorm stats model.safetensors:embeddings.weight --limit 5 --json");
   command->callback([options] { run(*options); });
 }
 

@@ -33,7 +33,7 @@ void demonstrate(const std::string& data) {
   section(3, "What each type loses", four_types(model, width));
   section(4, "One token's features before and after, the mean as a dashed line", histograms(model, data, width, utf8));
   section(5, "A worked batch", worked_batch(data, width));
-  const Parameter gamma{"gamma", {2}, std::nullopt}, beta{"beta", {1}, std::nullopt};
+  const Parameter gamma{"gamma", {2}, std::nullopt, nullptr}, beta{"beta", {1}, std::nullopt, nullptr};
   section(6, "Step by step", to_text(walk_through({3, 1, 5, 7}, gamma, beta, 1e-5), width));
 }
 

@@ -24,7 +24,8 @@ std::string from_to(double low, double high, int places) { return fixed(low, pla
 // Means and standard deviations of all tokens, and the range of all values.
 std::vector<std::string> summary_cells(const std::string& when, const std::vector<double>& values, int64_t d,
                                        int places) {
-  const auto rows = summarize(encode(values, TRUENORM_FLOAT64), TRUENORM_FLOAT64, d);
+  Bytes elements = encode(values, TRUENORM_FLOAT64);
+  const auto rows = summarize(elements, TRUENORM_FLOAT64, d);
   const auto range = [&](double RowSummary::*field) {
     const auto [low, high] = std::minmax_element(
         rows.begin(), rows.end(), [field](const RowSummary& a, const RowSummary& b) { return a.*field < b.*field; });

@@ -41,8 +41,8 @@ std::string worked_batch(const std::string& data, int width) {
   const Array x = read_array(data + "/worked_batch/x.npy");
   Norm norm;
   norm.d = x.shape.back();
-  const std::vector<std::byte> before = encode(x.values, TRUENORM_FLOAT32);
-  std::vector<std::byte> after(before.size());
+  Bytes before = encode(x.values, TRUENORM_FLOAT32), after;
+  after.resize(before.size());
   norm(static_cast<int64_t>(x.values.size()) / norm.d, before.data(), after.data(), nullptr);
   const auto rows_before = summarize(before, TRUENORM_FLOAT32, norm.d),
              rows_after = summarize(after, TRUENORM_FLOAT32, norm.d);

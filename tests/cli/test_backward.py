@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+import truenorm as library
+
 EPS = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 8e-2}
 TYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
@@ -80,6 +82,20 @@ def test_many_pieces_and_a_wider_type(truenorm, tmp_path):
         truenorm.ok("backward", "x.npy", "dy.npy", "--dgamma", "dgamma.npy", "--threads", threads)
         outputs.add((tmp_path / "dgamma.npy").read_bytes())
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [(9001, 768), (20, 300_001), (700_000, 5), (65, 70_000)])
+def test_files_of_many_pieces_have_the_bits_of_one_call(truenorm, tmp_path, dtype, shape):
+    x, dy, gamma = rows(shape, dtype), rows(shape, dtype, 1), rows(shape[1], dtype, 2)
+    for name, array in (("x", x), ("dy", dy), ("gamma", gamma)):
+        np.save(tmp_path / f"{name}.npy", array)
+    want = library.layer_norm_backward(dy, library.layer_norm_forward(x, gamma)[1])
+    for threads in (1, 2):
+        truenorm.ok("backward", "x.npy", "dy.npy", "--gamma", "gamma.npy", *OUTPUTS, "--threads", threads)
+        for name, array in zip(("dx", "dgamma", "dbeta"), want):
+            got = np.load(tmp_path / f"{name}.npy")
+            assert got.dtype.itemsize == array.dtype.itemsize and got.tobytes() == array.tobytes(), (name, threads)
 
 
 def test_half_gradients_of_ones(truenorm, tmp_path):

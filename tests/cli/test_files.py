@@ -1,12 +1,15 @@
 """truenorm apply and stats: .npy files in, .npy files out, and nothing half-written."""
 
+import gzip
 import json
 import os
+import pickle
 import resource
 
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 
 TYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 # The contract's N, with what the float64 reference itself may be off.
@@ -201,6 +204,33 @@ def bad_files(folder):
     for name, (array, _) in arrays.items():
         np.save(folder / name, array, allow_pickle=True)
     return {name: words for name, (_, words) in {**files, **arrays}.items()}
+
+
+def other_formats(folder):
+    """What people have their weights and activations in, and what the line must say."""
+    weight = {"weight": torch.ones(4), "bias": torch.zeros(4)}
+    torch.save(weight, folder / "zip.pt")
+    torch.save(weight, folder / "old.pth", _use_new_zipfile_serialization=False)
+    torch.save(weight, folder / "pytorch_model.bin")
+    for protocol in (2, 4, 5):
+        (folder / f"{protocol}.pkl").write_bytes(pickle.dumps(np.ones(4), protocol))
+    (folder / "x.npy.gz").write_bytes(gzip.compress(b"x" * 99))
+    (folder / "x.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(99))
+    (folder / "x.gguf").write_bytes(b"GGUF\x03" + bytes(99))
+    return {name: ["gzip", "zcat"] if name.endswith("gz") else ["HDF5"] if name.endswith("h5") else ["GGUF"] if name.endswith("gguf")
+            else ["pickle", "safetensors", "numpy.save"] for name in os.listdir(folder)}
+
+
+def test_other_formats_are_named(truenorm, tmp_path):
+    for name, words in other_formats(tmp_path).items():
+        for command in (["apply", name, "-o", "y.npy"], ["stats", name], ["explain", "--file", name],
+                        ["explain", "1", "2", "--gamma", name], ["explain", "1", "2", "--prefix", f"{name}:norm"]):
+            line = truenorm.bad(*command)
+            assert name in line and all(word in line for word in words), line
+        with open(tmp_path / name, "rb") as file:
+            line = truenorm.bad("apply", "-", "-o", "y.npy", stdin=file)
+            assert "the standard input" in line and all(word in line for word in words), line
+    assert not (tmp_path / "y.npy").exists()
 
 
 def test_bad_files_are_named_and_leave_nothing(truenorm, tmp_path):

@@ -11,7 +11,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -212,42 +211,6 @@ def test_outputs_behind_links_and_of_any_mode(truenorm, tmp_path):
     truenorm.ok("apply", "x.npy", "-o", "y.npy")
     assert (tmp_path / "y.npy").is_symlink() and np.load(tmp_path / "real.npy").shape == (3000, 768)
     assert (tmp_path / "real.npy").stat().st_mode & 0o777 == 0o640
-
-
-# A small parent: Linux counts what a process was before exec() too, and this one has PyTorch in memory.
-PEAK = """import os, sys
-child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
-_, status, usage = os.wait4(child, 0)
-print(usage.ru_maxrss)
-sys.exit(os.waitstatus_to_exitcode(status))"""
-
-
-def peak(truenorm, *arguments):
-    """Runs it and gives back its peak resident memory in MB."""
-    result = subprocess.run([sys.executable, "-S", "-c", PEAK, truenorm.program, *arguments], cwd=truenorm.cwd, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return int(result.stdout.splitlines()[-1]) / 1024
-
-
-def test_memory_stays_below_200_mb(truenorm, tmp_path):
-    shape = (72_000, 768)  # 221 MB
-    np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=shape)[:] = rows((1000, 768))[:1]
-    assert peak(truenorm, "apply", "x.npy", "-o", "y.npy", "--save-stats", "s.npy") < 200
-    assert peak(truenorm, "apply", "x.npy", "-o", "y.npy", "--axis", "0") < 200
-    assert peak(truenorm, "stats", "x.npy") < 200
-    assert peak(truenorm, "backward", "x.npy", "y.npy", "--dx", "dx.npy", "--dgamma", "dg.npy") < 200
-    os.unlink(tmp_path / "dx.npy")
-    assert peak(truenorm, "backward", "x.npy", "y.npy", "--dx", "dx.npy", "--dgamma", "dg.npy", "--axis", "0") < 200
-
-
-def test_a_row_that_is_too_large_is_named(truenorm, tmp_path):
-    np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(1, 200_000_000))
-    line = truenorm.bad("apply", "x.npy", "-o", "y.npy")
-    assert "200,000,000 features" in line and "--memory 200M" in line
-    np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(2, 10_000_000))[:] = 1
-    assert peak(truenorm, "apply", "x.npy", "-o", "y.npy") < 200
-    truenorm.bad("apply", "x.npy", "-o", "y.npy", "--memory", "120M", "--gamma", "1")
-    assert "at most" in truenorm.bad("explain", "--file", "x.npy")
 
 
 def test_too_many_rows_to_show(truenorm, tmp_path):

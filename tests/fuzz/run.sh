@@ -12,8 +12,8 @@ if command -v ccache >/dev/null; then cxx="ccache $cxx"; fi
 flags="-std=c++20 -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Iinclude -Icli -Itests/fuzz"
 
 objects=
-for source in cli/array_header cli/array_reader cli/byte_source cli/container cli/file_bytes cli/npy cli/npy_header \
-              cli/numbers cli/output_file cli/rows cli/safetensors cli/signals cli/zip_archive tests/fuzz/dtypes; do
+for source in cli/array_header cli/array_reader cli/byte_source cli/bytes cli/container cli/file_bytes cli/npy cli/npy_header \
+              cli/numbers cli/other_format cli/output_file cli/rows cli/safetensors cli/signals cli/zip_archive tests/fuzz/dtypes; do
   object=$build/$(basename $source).o
   $cxx $flags -c $source.cpp -o "$object"
   objects="$objects $object"
@@ -28,7 +28,7 @@ for reader in $readers; do
   echo "fuzzing the reader of $reader for $((seconds / 3)) s"
   mkdir -p "$build/found_$reader"
   # Found inputs go to the first folder; a crash ends the run with its input beside it.
-  if ! "$build/${reader}_fuzz" -max_total_time=$((seconds / 3)) -max_len=4096 -rss_limit_mb=512 -timeout=5 -verbosity=0 \
+  if ! "$build/${reader}_fuzz" -max_total_time=$((seconds / 3)) -max_len=4096 -rss_limit_mb=512 -timeout=60 -verbosity=0 \
        -print_final_stats=1 -artifact_prefix="$build/crash_${reader}_" "$build/found_$reader" \
        "tests/fuzz/corpus/$reader" >"$build/$reader.log" 2>&1; then
     tail -n 40 "$build/$reader.log" >&2
