@@ -101,16 +101,16 @@ inline void plain_scalars(NarrowRow& row) {  // x_hat = fma(x - hi, r, b) in flo
 struct Moments { double n, m, M2; };  // m relative to x[0]
 template <class T>
 NarrowRow narrow_row(const T* x, std::int64_t d, double eps) {
-  const double n = static_cast<double>(d), x0 = widen(x[0]);
+  const double n = static_cast<double>(d), inv_n = 1.0 / n, x0 = widen(x[0]);
   NarrowRow row{};
   const Sums raw = row_sums(d, kNarrowSegment, [&](std::int64_t i, double& s, double& q) {
     const double v = widen(x[i]);
     s += v;
     q += v * v;  // exact product: a fused multiply-add gives the same bits
   });
-  row.mean = raw.a / n;
+  row.mean = raw.a * inv_n;
   const double M2 = raw.b - raw.a * row.mean;
-  row.var = M2 / n;
+  row.var = M2 * inv_n;
   row.rstd = 1.0 / std::sqrt(row.var + eps);
   row.m = row.mean - x0;
   if (raw.b <= 16.0 * M2 && row.var >= 0x1p-100 && row.var + eps <= 0x1p100) {

@@ -63,6 +63,7 @@ inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, con
   gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
 }
 
+constexpr size_t kTogether = 4;
 // Four plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
 // a row on its own: five vectors for one of dx.
 template <bool kStream, class T, class G, class O>

@@ -210,8 +210,9 @@ HWY_INLINE VF64 fold_vectors(F64x16 x) {
   return x.v[0];
 }
 
+// The rest, lane by lane.
 #if HWY_TARGET == HWY_SCALAR
-HWY_INLINE double fold(const F64x16& x) { return hn::GetLane(fold_vectors(x)); }
+HWY_INLINE double fold_vector(VF64 x) { return hn::GetLane(x); }
 #else
 template <class D>
 HWY_INLINE double fold_lanes(D /*d*/, hn::Vec<D> x) {
@@ -222,8 +223,9 @@ HWY_INLINE double fold_lanes(D /*d*/, hn::Vec<D> x) {
     return fold_lanes(half, hn::Add(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
   }
 }
-HWY_INLINE double fold(const F64x16& x) { return fold_lanes(F64(), fold_vectors(x)); }
+HWY_INLINE double fold_vector(VF64 x) { return fold_lanes(F64(), x); }
 #endif
+HWY_INLINE double fold(const F64x16& x) { return fold_vector(fold_vectors(x)); }
 
 // As many rows at once as a vector has lanes: lane k of the result is the sum of row k. Three operations a row and sum
 // where fold() takes six, and no chain of dependent ones.
@@ -248,7 +250,7 @@ HWY_INLINE VF64 fold_pairs(VF64 a, VF64 b) {  // even lanes of a, odd ones of b
   return hn::Add(hn::OddEven(b, a), hn::Shuffle01(hn::OddEven(a, b)));
 #endif
 }
-HWY_INLINE VF64 fold_rows(const VF64 (&row)[kF64Lanes]) {
+HWY_INLINE VF64 fold_rows(const VF64* row) {
 #if HWY_CAP_GE512
   return fold_pairs(fold_blocks(fold_halves(row[0], row[4]), fold_halves(row[2], row[6])),
                     fold_blocks(fold_halves(row[1], row[5]), fold_halves(row[3], row[7])));

@@ -14,6 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
+// Columns of the longest rows that are treated as short (short_rows-inl.h), whose parameters are converted once.
+constexpr int64_t kShortColumns = 2 * kNarrowSegment;
+
 // `absent` stands in for every element of a parameter that is not there. Half parameters are converted a block at a time
 // into a buffer, float32 and float64 ones are used where they are.
 template <class T>
@@ -24,10 +27,12 @@ class Parameter {
   HWY_INLINE Parameter(const ParameterRef& ref, int64_t d, C absent)
       : data_(ref.data), converts_(ref.own_type && sizeof(T) != sizeof(C)) {
     if (data_ == nullptr)
-      for (int64_t i = 0; i < HWY_MIN(d, kColumns); ++i) buffer_[i] = absent;
+      for (int64_t i = 0; i < HWY_MIN(d, kShortColumns); ++i) buffer_[i] = absent;
   }
 
-  // Elements [begin, begin + n), n <= kColumns; valid until the next call.
+  HWY_INLINE bool converts() const { return data_ != nullptr && converts_; }
+
+  // Elements [begin, begin + n), n <= kShortColumns; valid until the next call.
   HWY_INLINE const C* block(int64_t begin, size_t n) {
     if (data_ == nullptr) return buffer_;
     if (!converts_) return static_cast<const C*>(data_) + begin;
@@ -59,7 +64,7 @@ class Parameter {
  private:
   const void* data_;
   bool converts_;
-  HWY_ALIGN C buffer_[kColumns];
+  HWY_ALIGN C buffer_[kShortColumns];
 };
 
 }  // namespace HWY_NAMESPACE

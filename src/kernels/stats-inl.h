@@ -19,39 +19,44 @@ namespace HWY_NAMESPACE {
 // ---------------------------------------------------------------- from sums to the scalars of float32 or half rows
 // x_hat = fma(x - hi, r, b). (mean - hi) is exact. Its product with r is below 2^-22 for plain rows, so that rounding it
 // costs under 2^-46.
-HWY_INLINE void plain_scalars(VF64 mean, VF64 rstd, float* hi_out, float* r_out, float* b_out) {
-  const hn::Rebind<float, F64> f32;
+template <class D>
+HWY_INLINE void plain_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* hi_out, float* r_out, float* b_out) {
+  const hn::Rebind<float, D> f32;
   const auto hi = hn::DemoteTo(f32, mean);
   const auto r = hn::DemoteTo(f32, rstd);
-  const VF64 lo = hn::Sub(mean, hn::PromoteTo(F64(), hi));
+  const auto lo = hn::Sub(mean, hn::PromoteTo(f64, hi));
   hn::StoreU(hi, f32, hi_out);
   hn::StoreU(r, f32, r_out);
-  hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(lo, hn::PromoteTo(F64(), r)))), f32, b_out);
+  hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(lo, hn::PromoteTo(f64, r)))), f32, b_out);
 }
 
-// Rows are plain when the plain sums were enough: |mean| below 3.9 standard deviations, nothing near float32's limits.
-HWY_INLINE void scalars_from_sums(int64_t d, double eps, size_t rows, NarrowBatch& batch) {
-  const F64 f64;
-  const VF64 n = hn::Set(f64, static_cast<double>(d));
+// Rows k, ... of a batch, one a lane. They are plain when the plain sums were enough: |mean| below 3.9 standard
+// deviations, nothing near float32's limits.
+template <class D>
+HWY_INLINE void scalars_of_lanes(D f64, double inv_d, double eps, size_t k, NarrowBatch& batch) {
+  const auto n = hn::Set(f64, inv_d);
+  const auto s = hn::Load(f64, batch.sum + k), q = hn::Load(f64, batch.square_sum + k);
+  const auto mean = hn::Mul(s, n);
+  const auto M2 = hn::Sub(q, hn::Mul(s, mean));
+  const auto var = hn::Mul(M2, n);
+  const auto spread = hn::Add(var, hn::Set(f64, eps));
+  const auto rstd = hn::Div(hn::Set(f64, 1.0), hn::Sqrt(spread));
+  hn::Store(mean, f64, batch.mean + k);
+  hn::Store(var, f64, batch.var + k);
+  hn::Store(rstd, f64, batch.rstd + k);
+  hn::Store(hn::Sub(mean, hn::Load(f64, batch.x0 + k)), f64, batch.m + k);
+  plain_scalars(f64, mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
+  const auto plain = hn::And(hn::Le(q, hn::Mul(hn::Set(f64, 16.0), M2)),
+                             hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100))));
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(f64, plain, bits);
+  batch.plain |= (bits[0] & ((1u << hn::MaxLanes(D())) - 1)) << k;
+}
+HWY_INLINE void scalars_from_sums(double inv_d, double eps, size_t rows, NarrowBatch& batch) {
   batch.plain = 0;
-  for (size_t k = 0; k < rows; k += kF64Lanes) {
-    const VF64 s = hn::Load(f64, batch.sum + k), q = hn::Load(f64, batch.square_sum + k);
-    const VF64 mean = hn::Div(s, n);
-    const VF64 M2 = hn::Sub(q, hn::Mul(s, mean));
-    const VF64 var = hn::Div(M2, n);
-    const VF64 spread = hn::Add(var, hn::Set(f64, eps));
-    const VF64 rstd = hn::Div(hn::Set(f64, 1.0), hn::Sqrt(spread));
-    hn::Store(mean, f64, batch.mean + k);
-    hn::Store(var, f64, batch.var + k);
-    hn::Store(rstd, f64, batch.rstd + k);
-    hn::Store(hn::Sub(mean, hn::Load(f64, batch.x0 + k)), f64, batch.m + k);
-    plain_scalars(mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
-    const auto plain = hn::And(hn::Le(q, hn::Mul(hn::Set(f64, 16.0), M2)),
-                               hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100))));
-    uint8_t bits[8] = {};
-    hn::StoreMaskBits(f64, plain, bits);
-    batch.plain |= (bits[0] & ((1u << kF64Lanes) - 1)) << k;
-  }
+  size_t k = 0;
+  for (; k + kF64Lanes <= rows; k += kF64Lanes) scalars_of_lanes(F64(), inv_d, eps, k, batch);
+  for (; k < rows; ++k) scalars_of_lanes(hn::CappedTag<double, 1>(), inv_d, eps, k, batch);
 }
 
 HWY_INLINE NarrowRow plain_row(const NarrowBatch& batch, size_t k) {
@@ -71,12 +76,10 @@ HWY_INLINE NarrowRow plain_row(const NarrowBatch& batch, size_t k) {
 // False when the row needs moments.
 HWY_INLINE bool narrow_row_from_sums(const Sums& raw, double x0, int64_t d, double eps, NarrowRow& row) {
   NarrowBatch batch;
-  for (size_t k = 0; k < kF64Lanes; ++k) {  // the other lanes compute the same
-    batch.sum[k] = raw.a;
-    batch.square_sum[k] = raw.b;
-    batch.x0[k] = x0;
-  }
-  scalars_from_sums(d, eps, 1, batch);
+  batch.sum[0] = raw.a;
+  batch.square_sum[0] = raw.b;
+  batch.x0[0] = x0;
+  scalars_from_sums(1.0 / static_cast<double>(d), eps, 1, batch);
   row = plain_row(batch, 0);
   return batch.plain & 1;
 }
@@ -100,40 +103,12 @@ HWY_NOINLINE NarrowRow exact_row(const T* HWY_RESTRICT x, int64_t d, double eps,
 }
 
 template <class T>
-HWY_NOINLINE NarrowRow row_statistics(const T* HWY_RESTRICT x, int64_t d, double eps) {
+HWY_NOINLINE NarrowRow row_statistics(const T* HWY_RESTRICT x, int64_t d, double eps, int64_t ahead = 0) {
   NarrowRow row;
   const double x0 = first_element(x);
-  const Sums raw = raw_sums(x, d);
+  const Sums raw = raw_sums(x, d, ahead);
   if (narrow_row_from_sums(raw, x0, d, eps, row)) return row;
   return exact_row(x, d, eps, x0, is_finite(raw.b));
-}
-
-// Up to kBatch rows at once: whole vectors of short rows fold together, and the scalars of all are made side by side.
-template <class T>
-HWY_INLINE void batch_statistics(const T* HWY_RESTRICT x, int64_t stride, size_t rows, int64_t d, double eps, int64_t ahead,
-                                 NarrowBatch& batch) {
-  size_t k = 0;
-  if (d <= kNarrowSegment) {
-    for (; k + kF64Lanes <= rows; k += kF64Lanes) {
-      VF64 s[kF64Lanes], q[kF64Lanes];
-      TRUENORM_UNROLL
-      for (size_t i = 0; i < kF64Lanes; ++i) {
-        const LaneSums sums = segment_lane_sums(x + static_cast<int64_t>(k + i) * stride, static_cast<size_t>(d), ahead);
-        s[i] = fold_vectors(sums.s);
-        q[i] = fold_vectors(sums.q);
-      }
-      hn::Store(fold_rows(s), F64(), batch.sum + k);
-      hn::Store(fold_rows(q), F64(), batch.square_sum + k);
-    }
-  }
-  for (; k < rows; ++k) {
-    const Sums raw = raw_sums(x + static_cast<int64_t>(k) * stride, d, ahead);
-    batch.sum[k] = raw.a;
-    batch.square_sum[k] = raw.b;
-  }
-  for (k = 0; k < rows; ++k) batch.x0[k] = first_element(x + static_cast<int64_t>(k) * stride);
-  for (; k % kF64Lanes != 0; ++k) batch.sum[k] = batch.square_sum[k] = batch.x0[k] = 0.0;
-  scalars_from_sums(d, eps, rows, batch);
 }
 
 // ---------------------------------------------------------------- the same for float64 rows
@@ -207,11 +182,8 @@ HWY_INLINE NarrowRow from_saved(const NarrowSaved& saved, double x0) {
   row.mean = row.x0 + row.m;
   row.rstd = saved.rstd;
   if (saved.rstd > 0) {
-    HWY_ALIGN float scalars[3][kF64Lanes];
-    plain_scalars(hn::Set(F64(), row.mean), hn::Set(F64(), row.rstd), scalars[0], scalars[1], scalars[2]);
-    row.hi = scalars[0][0];
-    row.r = scalars[1][0];
-    row.b = scalars[2][0];
+    const hn::CappedTag<double, 1> f64;
+    plain_scalars(f64, hn::Set(f64, row.mean), hn::Set(f64, row.rstd), &row.hi, &row.r, &row.b);
     row.kind = RowKind::Plain;
   } else {
     row.kind = RowKind::Exact;

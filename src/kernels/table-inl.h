@@ -11,6 +11,7 @@
 #include "forward-inl.h"
 #include "kernels.h"
 #include "long_row-inl.h"
+#include "short_rows-inl.h"
 #include "totals-inl.h"
 
 HWY_BEFORE_NAMESPACE();
