@@ -74,7 +74,7 @@ class Forward {
   void long_row(const ForwardTask& task) const {
     const LongRowKernels& kernels = kernels_.long_row;
     LongRow row;
-    kernels.begin_forward(task, row);
+    kernels.begin_forward[variant_](task, row);
     sum_long_row(threads_, kernels, task.x, nullptr, 0, task.gamma, task.d, task.eps, row);
     kernels.store_statistics(task, row);
     if (task.y)

@@ -191,6 +191,37 @@ inline WideRow wide_row(const double* x, std::int64_t d, double eps) {
   return row;
 }
 
+// bfloat16 rows with y in bfloat16: float32 sums in 32 lanes; false where they are not enough.
+struct QuickRow { float r, b; };
+inline bool quick_row(const BFloat16* x, std::int64_t d, double eps, QuickRow& row) {
+  const Sums sums = tree<Sums>(
+      0, (d + kNarrowSegment - 1) / kNarrowSegment,
+      [&](std::int64_t k) {
+        float s[32] = {}, q[32] = {};
+        const std::int64_t begin = k * kNarrowSegment;
+        for (std::int64_t i = begin; i < std::min(d, begin + kNarrowSegment); ++i) {
+          const float v = static_cast<float>(widen(x[i]));
+          s[(i - begin) % 32] += v;
+          q[(i - begin) % 32] = std::fma(v, v, q[(i - begin) % 32]);
+        }
+        const auto fold = [](float* lane) {  // neighbours, then j + 8 in float32; j + 4, j + 2, j + 1 in float64
+          double wide[8];
+          for (int j = 0; j < 16; ++j) lane[j] = lane[2 * j] + lane[2 * j + 1];
+          for (int j = 0; j < 8; ++j) wide[j] = lane[j] + lane[j + 8];
+          for (int half = 4; half > 0; half /= 2)
+            for (int j = 0; j < half; ++j) wide[j] += wide[j + half];
+          return wide[0];
+        };
+        return Sums{fold(s), fold(q)};
+      },
+      [](Sums l, Sums r) { return Sums{l.a + r.a, l.b + r.b}; });
+  const double inv_n = 1.0 / static_cast<double>(d), mean = sums.a * inv_n, M2 = sums.b - sums.a * mean, var = M2 * inv_n;
+  const double rstd = 1.0 / std::sqrt(var + eps);
+  row.r = static_cast<float>(rstd);
+  row.b = static_cast<float>(-(mean * static_cast<double>(row.r)));
+  return sums.b <= 8.0 * M2 && var >= 0x1p-100 && var + eps <= 0x1p100;
+}
+
 // ---------------------------------------------------------------- forward
 struct Stats { double mean, var, rstd; };
 
@@ -204,11 +235,16 @@ Stats forward(const T* x, const P* gamma, const P* beta, O* y, std::int64_t d, d
     }
     return {row.mean + row.lo_saved, row.var, row.rstd};
   } else {
-    const NarrowRow row = narrow_row(x, d, eps);
+    const NarrowRow row = narrow_row(x, d, eps);  // its statistics are handed back of quick rows, too
     const double x0 = widen(x[0]);
+    QuickRow quick;
+    bool is_quick = false;
+    if constexpr (std::is_same_v<T, BFloat16> && std::is_same_v<O, BFloat16>) is_quick = quick_row(x, d, eps, quick);
     for (std::int64_t i = 0; i < d; ++i) {
       const double v = widen(x[i]), g = gamma ? widen(gamma[i]) : 1.0, b = beta ? widen(beta[i]) : -0.0;
-      if (row.kind == Kind::Plain) {
+      if (is_quick) {
+        narrow(std::fma(std::fma(static_cast<float>(v), quick.r, quick.b), static_cast<float>(g), static_cast<float>(b)), y[i]);
+      } else if (row.kind == Kind::Plain) {
         const float x_hat = std::fma(static_cast<float>(v) - row.hi, row.r, row.b);
         narrow(std::fma(x_hat, static_cast<float>(g), static_cast<float>(b)), y[i]);
       } else {

@@ -160,7 +160,8 @@ TEST(ReportedNumeric, HalfTypesNeitherOverflowNorLoseEps) {
   EXPECT_TRUE(near(normalized(neon), textbook(neon).y, 0.51 * 4 * ulp));
 }
 
-// One rounding from the float32 result, in every element; not a computation in the half type.
+// One rounding from the float32 result; not a computation in the half type. bfloat16 has sums of its own: there the
+// two meet in nearly every element, and all others are as near as any rounding.
 TEST(ReportedNumeric, HalfResultsAreTheRoundedFloat32Results) {
   Random random(test_seed());
   for (const truenorm_dtype half : {TRUENORM_FLOAT16, TRUENORM_BFLOAT16}) {
@@ -168,7 +169,13 @@ TEST(ReportedNumeric, HalfResultsAreTheRoundedFloat32Results) {
     a.types = {half, half, TRUENORM_FLOAT32};
     const Numbers wide = normalized(a);
     a.types.y = half;
-    EXPECT_EQ(normalized(a), rounded(half, wide)) << truenorm_dtype_name(half);
+    if (half == TRUENORM_FLOAT16) {
+      EXPECT_EQ(normalized(a), rounded(half, wide));
+      continue;
+    }
+    const Numbers y = normalized(a);
+    for (size_t i = 0; i < y.size(); ++i)
+      EXPECT_LE(std::fabs(y[i] - wide[i]), 0.51 * std::ldexp(1.0, std::ilogb(wide[i]) - 7) + 0x1p-17) << i;
   }
 }
 

@@ -135,40 +135,6 @@ HWY_NOINLINE void forward_wide_rows(const ForwardTask& task) {
   }
 }
 
-// float32 and half rows that are too long for short_rows-inl.h, or have parameters that are not finite: one row at a
-// time, or as many as make the conversion of parameters worth its while.
-template <class T, class O>
-HWY_NOINLINE void forward_long_rows(const ForwardTask& task, Parameter<T>& gamma, Parameter<T>& beta, bool finite) {
-  const int64_t d = task.d, group = gamma.converts() || beta.converts() ? group_rows<T>(d) : 1;
-  const bool streams = task.traffic.past_caches;
-  NarrowRow row[kBatch];
-  for (int64_t first = 0; first < task.rows; first += group) {
-    const int64_t rows = HWY_MIN(group, task.rows - first);
-    const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
-    const int64_t ahead = task.traffic.from_memory && first + 2 * group <= task.rows ? group * task.x_stride : 0;
-    for (int64_t k = 0; k < rows; ++k) {
-      row[k] = row_statistics(x + k * task.x_stride, d, task.eps, ahead);
-      store_statistics(task, first + k, row[k]);
-    }
-    if (task.y == nullptr) continue;
-    O* const y = static_cast<O*>(task.y) + first * task.y_stride;
-    for (int64_t begin = 0; begin < d; begin += kColumns) {
-      const size_t n = static_cast<size_t>(HWY_MIN(kColumns, d - begin));
-      const float* const g = gamma.block(begin, n);
-      const float* const b = beta.block(begin, n);
-      for (int64_t k = 0; k < rows; ++k) {
-        const T* const x_block = x + k * task.x_stride + begin;
-        O* const y_block = y + k * task.y_stride + begin;
-        if (row[k].kind != RowKind::Plain) finish_row(row[k], x_block, y_block, g, b, n);
-        else if (streams && finite) stream_block<true>(PlainFinish(row[k]), x_block, y_block, g, b, n);
-        else if (finite) finish_block<true>(PlainFinish(row[k]), x_block, y_block, g, b, n);
-        else finish_block<false>(PlainFinish(row[k]), x_block, y_block, g, b, n);
-      }
-    }
-  }
-  if (streams) hwy::FlushStream();
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace truenorm
 HWY_AFTER_NAMESPACE();

@@ -56,11 +56,13 @@ struct Part {
 struct LongRow {
   int32_t step;  // the kernels' business
   bool backward;
+  bool statistics;  // forward: wanted, by y's type apart from what finishes the row
+  QuickRow quick;   // bfloat16 to bfloat16
   GradRow grad;
 };
 struct LongRowKernels {
-  // Starts on row 0 of a task, with its saved record if there is one.
-  void (*begin_forward)(const ForwardTask& task, LongRow& row);
+  // Starts on row 0 of a task [y is float32 for half x], with its saved record if there is one.
+  void (*begin_forward[2])(const ForwardTask& task, LongRow& row);
   void (*begin_backward)(const BackwardTask& task, LongRow& row);
   // The sums of features [begin, end) for the current step. [dy is float32 for half x]; forward passes 0 for dy.
   void (*sums[2])(const void* x, const void* dy, const ParameterRef& gamma, const LongRow& row, int64_t begin, int64_t end, Part& part);

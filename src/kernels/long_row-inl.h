@@ -9,12 +9,14 @@
 #include "backward-inl.h"
 #include "forward-inl.h"
 #include "kernels.h"
+#include "quick-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
 enum Step : int32_t {
+  kQuickSums,  // bfloat16 rows to bfloat16: x, x*x in float32
   kRawSums,  // narrow rows: x, x*x; float64 rows: x*pre
   kMoments,  // narrow rows that need them
   kCentred,  // float64 rows: c, c*c
@@ -30,6 +32,7 @@ struct LongRowOf {
 
   static void begin(const T* x, LongRow& row) {
     row.step = kRawSums;
+    row.quick = {};
     if constexpr (kWide) {
       grad(row).row.x0 = x[0];
       grad(row).row.kind = RowKind::Plain;
@@ -39,9 +42,12 @@ struct LongRowOf {
       grad(row).row.x0 = first_element(x);
     }
   }
+  template <class O>
   static void begin_forward(const ForwardTask& task, LongRow& row) {
     row.backward = false;
+    row.statistics = task.mean || task.var || task.rstd || task.saved;
     begin(static_cast<const T*>(task.x), row);
+    if (kIsQuick<T, O> && task.y) row.step = kQuickSums;
   }
   static void begin_backward(const BackwardTask& task, LongRow& row) {
     row.backward = true;
@@ -60,7 +66,9 @@ struct LongRowOf {
                    int64_t end, Part& part) {
     const T* x = static_cast<const T*>(x_row) + begin;
     const int64_t n = end - begin;
-    if (row.step == kRawSums) {
+    if (row.step == kQuickSums) {
+      if constexpr (kIsQuick<T, T>) part.sums = quick_sums(x, n);
+    } else if (row.step == kRawSums) {
       if constexpr (kWide) part.sums = {wide_sum(x, n, grad(row).row.pre), 0.0};
       else part.sums = raw_sums(x, n);
     } else if (row.step == kMoments) {
@@ -104,6 +112,12 @@ struct LongRowOf {
       }
       if (wide_row_needs_mean(total.sums, d, g.row)) return true;
       wide_row_from_sums(total.sums, d, eps, g.row);
+    } else if (row.step == kQuickSums) {
+      if constexpr (kIsQuick<T, T>) row.quick = quick_row_from_sums(tree.total().sums, d, eps);
+      if (!row.quick.enough || row.statistics) {
+        row.step = kRawSums;
+        return true;
+      }
     } else if (row.step == kRawSums) {
       const Sums raw = tree.total().sums;
       if (!narrow_row_from_sums(raw, g.row.x0, d, eps, g.row)) {
@@ -127,6 +141,7 @@ struct LongRowOf {
   }
 
   static void store_statistics(const ForwardTask& task, const LongRow& row) {
+    if (!row.statistics) return;
     HWY_NAMESPACE::store_statistics(task, 0, grad(row).row);
   }
 
@@ -137,6 +152,15 @@ struct LongRowOf {
     for (int64_t i = begin; i < end; i += kColumns) {
       const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
       const auto* gamma_block = gamma.block(i, n);
+      if constexpr (kIsQuick<T, O>) {
+        if (row.quick.enough) {
+          SplitParameters<kColumns> parameters;
+          parameters.set(gamma_block, beta.block(i, n), n);
+          quick_row(row.quick, static_cast<const T*>(task.x) + i, static_cast<O*>(task.y) + i, parameters.gamma, parameters.beta, n,
+                    false, false);
+          continue;
+        }
+      }
       finish_row(grad(row).row, static_cast<const T*>(task.x) + i, static_cast<O*>(task.y) + i, gamma_block, beta.block(i, n), n);
     }
   }

@@ -30,9 +30,18 @@ HWY_INLINE void plain_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* hi
   hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(lo, hn::PromoteTo(f64, r)))), f32, b_out);
 }
 
-// Rows k, ... of a batch, one a lane. They are plain when the plain sums were enough: |mean| below 3.9 standard
-// deviations, nothing near float32's limits.
+// x_hat = fma(x, r, b) of quick rows.
 template <class D>
+HWY_INLINE void quick_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* r_out, float* b_out) {
+  const hn::Rebind<float, D> f32;
+  const auto r = hn::DemoteTo(f32, rstd);
+  hn::StoreU(r, f32, r_out);
+  hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(mean, hn::PromoteTo(f64, r)))), f32, b_out);
+}
+
+// Rows k, ... of a batch, one a lane. They are plain, or quick, when these sums were enough: |mean| below 3.9 standard
+// deviations, or 2.6, nothing near float32's limits.
+template <bool kQuick, class D>
 HWY_INLINE void scalars_of_lanes(D f64, double inv_d, double eps, size_t k, NarrowBatch& batch) {
   const auto n = hn::Set(f64, inv_d);
   const auto s = hn::Load(f64, batch.sum + k), q = hn::Load(f64, batch.square_sum + k);
@@ -45,18 +54,20 @@ HWY_INLINE void scalars_of_lanes(D f64, double inv_d, double eps, size_t k, Narr
   hn::Store(var, f64, batch.var + k);
   hn::Store(rstd, f64, batch.rstd + k);
   hn::Store(hn::Sub(mean, hn::Load(f64, batch.x0 + k)), f64, batch.m + k);
-  plain_scalars(f64, mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
-  const auto plain = hn::And(hn::Le(q, hn::Mul(hn::Set(f64, 16.0), M2)),
+  if constexpr (kQuick) quick_scalars(f64, mean, rstd, batch.r + k, batch.b + k);
+  else plain_scalars(f64, mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
+  const auto plain = hn::And(hn::Le(q, hn::Mul(hn::Set(f64, kQuick ? 8.0 : 16.0), M2)),
                              hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100))));
   uint8_t bits[8] = {};
   hn::StoreMaskBits(f64, plain, bits);
   batch.plain |= (bits[0] & ((1u << hn::MaxLanes(D())) - 1)) << k;
 }
+template <bool kQuick>
 HWY_INLINE void scalars_from_sums(double inv_d, double eps, size_t rows, NarrowBatch& batch) {
   batch.plain = 0;
   size_t k = 0;
-  for (; k + kF64Lanes <= rows; k += kF64Lanes) scalars_of_lanes(F64(), inv_d, eps, k, batch);
-  for (; k < rows; ++k) scalars_of_lanes(hn::CappedTag<double, 1>(), inv_d, eps, k, batch);
+  for (; k + kF64Lanes <= rows; k += kF64Lanes) scalars_of_lanes<kQuick>(F64(), inv_d, eps, k, batch);
+  for (; k < rows; ++k) scalars_of_lanes<kQuick>(hn::CappedTag<double, 1>(), inv_d, eps, k, batch);
 }
 
 HWY_INLINE NarrowRow plain_row(const NarrowBatch& batch, size_t k) {
@@ -79,7 +90,7 @@ HWY_INLINE bool narrow_row_from_sums(const Sums& raw, double x0, int64_t d, doub
   batch.sum[0] = raw.a;
   batch.square_sum[0] = raw.b;
   batch.x0[0] = x0;
-  scalars_from_sums(1.0 / static_cast<double>(d), eps, 1, batch);
+  scalars_from_sums<false>(1.0 / static_cast<double>(d), eps, 1, batch);
   row = plain_row(batch, 0);
   return batch.plain & 1;
 }

@@ -54,9 +54,16 @@ struct LaneSums {
     q = add_exact_product(v, v, q);
   }
 };
+// Such sums folded as far as whole vectors go, and to the end.
+struct Partial {
+  VF64 s, q;
+};
+HWY_INLINE Partial partial(const LaneSums& sums) { return {fold_vectors(sums.s), fold_vectors(sums.q)}; }
+HWY_INLINE Sums folded(const Partial& partial) { return {fold_vector(partial.s), fold_vector(partial.q)}; }
+
 // ahead: the distance in elements to what is fetched meanwhile; 0: nothing is.
 template <class T>
-HWY_INLINE LaneSums segment_lane_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
+HWY_INLINE Partial segment_partial_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
   LaneSums sums{fill(0.0), fill(0.0)};
   size_t i = 0;
   if (ahead)
@@ -66,12 +73,11 @@ HWY_INLINE LaneSums segment_lane_sums(const T* HWY_RESTRICT x, size_t n, int64_t
     }
   for (; i + kLanes <= n; i += kLanes) sums.add(load_f64(x + i));
   if (i < n) sums.add(load_f64_n(x + i, n - i));  // zeros add nothing: a sum that began at +0 is never -0
-  return sums;
+  return partial(sums);
 }
 template <class T>
 HWY_INLINE Sums segment_raw_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
-  const LaneSums sums = segment_lane_sums(x, n, ahead);
-  return {fold(sums.s), fold(sums.q)};
+  return folded(segment_partial_sums(x, n, ahead));
 }
 
 // Moments of one segment, shifted by its own first element: safe for any mean.
@@ -167,9 +173,17 @@ inline HWY_NOINLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, c
 
 HWY_INLINE double first_element(const float* x) { return static_cast<double>(*x); }
 HWY_INLINE double first_element(const double* x) { return *x; }
-template <class T>
-HWY_INLINE double first_element(const T* x) {
-  return hn::GetLane(load_f64(Tail<T>(x, 1, T{}).values).v[0]);
+HWY_INLINE double first_element(const BFloat16* x) {
+  const uint32_t bits = static_cast<uint32_t>(x->bits) << 16;
+  float value;
+  memcpy(&value, &bits, sizeof(value));
+  return static_cast<double>(value);
+}
+HWY_INLINE double first_element(const Float16* x) {  // of a finite row
+  const uint32_t bits = static_cast<uint32_t>(x->bits & 0x7FFF) << 13;
+  float value;
+  memcpy(&value, &bits, sizeof(value));
+  return static_cast<double>(value) * (x->bits >> 15 ? -0x1p112 : 0x1p112);
 }
 
 }  // namespace HWY_NAMESPACE

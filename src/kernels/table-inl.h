@@ -50,7 +50,7 @@ constexpr TypeKernels make_table() {
       {{backward_columns<T, T, T>, backward_columns<T, T, C>}, {backward_columns<T, C, T>, backward_columns<T, C, C>}},
       merge_totals,
       round_totals,
-      {L::begin_forward, L::begin_backward, {L::template sums<T>, L::template sums<C>}, L::advance, L::store_statistics,
+      {{L::template begin_forward<T>, L::template begin_forward<C>}, L::begin_backward, {L::template sums<T>, L::template sums<C>}, L::advance, L::store_statistics,
        {L::template finish<T>, L::template finish<C>}},
   };
 }

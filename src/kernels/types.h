@@ -57,6 +57,12 @@ struct NarrowBatch {
   uint32_t plain;
 };
 
+// What the finish of a bfloat16 row needs whose float32 sums were enough: x_hat = fma(x, r, b).
+struct QuickRow {
+  float r, b;
+  bool enough;
+};
+
 // What the finish of a float64 row needs: x_hat = ((x*pre - hi)*post - lo) * r, pre = post = 1 when plain.
 struct WideRow {
   double x0, pre, hi, post, lo, r;
