@@ -299,19 +299,30 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
       plain_scalars(row);
       float gmax = 0;
       const auto g = [&](std::int64_t i) { return static_cast<float>(weight(i)) * static_cast<float>(widen(dy[i])); };
+      const auto c = [&](std::int64_t i) { return static_cast<float>(widen(x[i])) - row.hi; };
       for (std::int64_t i = 0; i < d; ++i) {
-        x_hat[i] = std::fma(static_cast<float>(widen(x[i])) - row.hi, row.r, row.b);
+        x_hat[i] = std::fma(c(i), row.r, row.b);
         gmax = std::fmax(gmax, std::fabs(g(i)));
       }
-      const Sums sums = row_sums(d, kNarrowSegment, [&](std::int64_t i, double& a, double& b) {
-        a += static_cast<double>(g(i));
-        b += static_cast<double>(g(i)) * x_hat[i];  // exact product
-      });
-      plain = std::isfinite(sums.a) && std::isfinite(sums.b) && (gmax == 0 || (gmax >= 0x1p-60f && gmax <= 0x1p60f));
-      const double rho = rstd / static_cast<double>(row.r);  // undoes the rounding of rstd, twice
-      const float A = static_cast<float>(sums.a / n), K = static_cast<float>((sums.b / n) * (rho * rho));
-      for (std::int64_t i = 0; plain && dx && i < d; ++i)
-        narrow(std::fma(-static_cast<float>(x_hat[i]), K, g(i) - A) * row.r, dx[i]);
+      // Elements 16 apart are a pair, added in float32: lane j takes pairs 32k + j, 32k + 16 + j.
+      const Sums sums = tree<Sums>(
+          0, (d + kNarrowSegment - 1) / kNarrowSegment,
+          [&](std::int64_t k) {
+            const std::int64_t begin = k * kNarrowSegment, end = std::min(d, begin + kNarrowSegment);
+            const auto pair = [&](std::int64_t t, double& a, double& b) {
+              const std::int64_t i = begin + t / 16 * 32 + t % 16, j = i + 16;
+              if (i >= end) return;
+              a += j < end ? g(i) + g(j) : g(i);
+              b += j < end ? std::fma(g(j), c(j), g(i) * c(i)) : g(i) * c(i);
+            };
+            return segment_sums(0, kNarrowSegment / 2, pair);
+          },
+          [](Sums l, Sums r) { return Sums{l.a + r.a, l.b + r.b}; });
+      plain = std::isfinite(sums.a) && std::isfinite(sums.b) && (gmax == 0 || (gmax >= 0x1p-60f && gmax <= 0x1p60f)) &&
+              rstd >= 0x1p-20 && rstd <= 0x1p20;
+      const double inv_n = 1.0 / n, lo = row.mean - row.hi, K = ((sums.b - lo * sums.a) * inv_n) * (rstd * rstd);
+      const float A32 = static_cast<float>(sums.a * inv_n - lo * K), K32 = static_cast<float>(K);
+      for (std::int64_t i = 0; plain && dx && i < d; ++i) narrow(std::fma(-c(i), K32, g(i) - A32) * row.r, dx[i]);
     }
     // A row that is plain by its statistics but not by its gradient keeps float32 x_hat for dgamma only when plain.
     if (!plain)

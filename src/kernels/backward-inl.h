@@ -63,40 +63,46 @@ inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, con
   gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
 }
 
-constexpr size_t kTogether = 4;
+constexpr size_t kTogether = 2;
 // Four plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
 // a row on its own: five vectors for one of dx.
-template <bool kStream, class T, class G, class O>
+template <bool kStream, bool kAhead, bool kWhole, class T, class G, class O>
+HWY_INLINE void gradient_plain_lanes(const PlainGradient (&gradient)[kTogether], const T* x, int64_t x_stride, const G* dy,
+                                     int64_t dy_stride, const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride,
+                                     double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n, int64_t ahead) {
+  const F32x16 gamma_lanes = kWhole ? load(gamma) : load_n(gamma, n);
+  F64x16 dgamma_total = load(dgamma), dbeta_total = load(dbeta);
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kTogether; ++i) {
+    if constexpr (kAhead) prefetch(dy + ahead);
+    const F32x16 x_lanes = kWhole ? load(x) : load_n(x, n);
+    const F32x16 dy_lanes = kWhole ? load(dy) : load_n(dy, n);
+    const F32x16 c = gradient[i].c(x_lanes);
+    const F64x16 dy_wide = widen(dy_lanes);
+    dgamma_total = add_exact_product(dy_wide, widen(gradient[i].x_hat_of(c)), dgamma_total);
+    dbeta_total = dbeta_total + dy_wide;
+    const F32x16 out = gradient[i].dx_of(c, gamma_lanes * dy_lanes);  // no NaN: plain rows are finite
+    if constexpr (kWhole) put<kStream>(out, dx);
+    else store_n(out, dx, n);
+    x += x_stride;
+    dy += dy_stride;
+    dx += dx_stride;
+  }
+  store(dgamma_total, dgamma);
+  store(dbeta_total, dbeta);
+}
+template <bool kStream, bool kAhead, class T, class G, class O>
 HWY_INLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_stride, const G* dy, int64_t dy_stride,
                                     const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride, double* HWY_RESTRICT dgamma,
-                                    double* HWY_RESTRICT dbeta, size_t n) {
-  const PlainGradient gradient[kTogether] = {PlainGradient(grads[0].narrow), PlainGradient(grads[1].narrow),
-                                             PlainGradient(grads[2].narrow), PlainGradient(grads[3].narrow)};
-  for (size_t c = 0; c < n; c += kLanes) {
-    const size_t left = n - c;
-    const bool whole = left >= kLanes;
-    const F32x16 g = whole ? load(gamma + c) : load_n(gamma + c, left);
-    F64x16 dgamma_total = load(dgamma + c), dbeta_total = load(dbeta + c);
-    TRUENORM_UNROLL
-    for (size_t i = 0; i < kTogether; ++i) {
-      const T* x_row = x + static_cast<int64_t>(i) * x_stride + c;
-      const G* dy_row = dy + static_cast<int64_t>(i) * dy_stride + c;
-      const F32x16 v = whole ? load(x_row) : load_n(x_row, left);
-      const F32x16 w = whole ? load(dy_row) : load_n(dy_row, left);
-      const F32x16 x_hat = gradient[i].finish.x_hat(v);
-      const F64x16 w64 = widen(w);
-      dgamma_total = add_exact_product(w64, widen(x_hat), dgamma_total);
-      dbeta_total = dbeta_total + w64;
-      if (dx) {
-        O* const dx_row = dx + static_cast<int64_t>(i) * dx_stride + c;
-        const F32x16 out = canonical(gradient[i].dx_from(x_hat, w, g));
-        if (whole) put<kStream>(out, dx_row);
-        else store_n(out, dx_row, left);
-      }
-    }
-    store(dgamma_total, dgamma + c);
-    store(dbeta_total, dbeta + c);
-  }
+                                    double* HWY_RESTRICT dbeta, size_t n, int64_t ahead) {
+  const PlainGradient gradient[kTogether] = {PlainGradient(grads[0].narrow), PlainGradient(grads[1].narrow)};
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    gradient_plain_lanes<kStream, kAhead, true>(gradient, x + i, x_stride, dy + i, dy_stride, gamma + i, dx + i, dx_stride, dgamma + i,
+                                                dbeta + i, kLanes, ahead);
+  if (i < n)
+    gradient_plain_lanes<false, false, false>(gradient, x + i, x_stride, dy + i, dy_stride, gamma + i, dx + i, dx_stride, dgamma + i,
+                                              dbeta + i, n - i, 0);
 }
 HWY_INLINE bool four_plain(const GradRow* grads) {
   for (size_t i = 0; i < kTogether; ++i)
@@ -112,6 +118,8 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
   // Only whole rows of aligned lines: a head of its own would shift the totals.
   const bool streams = task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
                        task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
+  const int64_t rows_ahead = HWY_MAX(int64_t{32768} / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+  const int64_t ahead = first + rows + rows_ahead <= task.rows ? rows_ahead * task.dy_stride : 0;
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
     const Compute<T>* gamma_block = gamma.block(i, n);
@@ -122,13 +130,13 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
       O* dx = task.dx ? static_cast<O*>(task.dx) + r * task.dx_stride + i : nullptr;
       if constexpr (sizeof(T) < 8) {
         constexpr int64_t kFour = static_cast<int64_t>(kTogether);
-        if (r + kFour <= first + rows && here.dgamma && here.dbeta && four_plain(grads + (r - first))) {
+        if (r + kFour <= first + rows && here.dgamma && here.dbeta && dx && four_plain(grads + (r - first))) {
           if (streams)
-            gradient_plain_rows<true>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
-                                      here.dgamma, here.dbeta, n);
+            gradient_plain_rows<true, true>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
+                                      here.dgamma, here.dbeta, n, ahead);
           else
-            gradient_plain_rows<false>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
-                                       here.dgamma, here.dbeta, n);
+            gradient_plain_rows<false, false>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
+                                       here.dgamma, here.dbeta, n, 0);
           r += kFour;
           continue;
         }
@@ -150,7 +158,7 @@ void backward_columns(const BackwardTask& task, int64_t begin, int64_t end) {
 template <class T, class G, class O>
 void backward_rows(const BackwardTask& task) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
-  const int64_t group = group_rows<T>(task.d);
+  const int64_t group = gradient_rows(task.d);
   GradRow grads[kBatch];
   for (int64_t first = 0; first < task.rows; first += group) {
     const int64_t rows = HWY_MIN(group, task.rows - first);

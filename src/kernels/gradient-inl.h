@@ -25,23 +25,27 @@ struct PlainGradient {
   PlainFinish finish;
   F32x16 A, K;
   HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), A(fill(grad.A32)), K(fill(-grad.K)) {}
-  HWY_INLINE void sum(const F32x16& x, const F32x16& dy, const F32x16& gamma, F64x16& a, F64x16& b, F32x16& gmax) const {
-    const F32x16 g = gamma * dy;
-    const F64x16 g64 = widen(g);
-    a = a + g64;
-    b = add_exact_product(g64, widen(finish.x_hat(x)), b);
-    gmax = max_abs(gmax, g);
-  }
-  HWY_INLINE F32x16 dx(const F32x16& x, const F32x16& dy, const F32x16& gamma) const {
-    return dx_from(finish.x_hat(x), dy, gamma);
-  }
-  HWY_INLINE F32x16 dx_from(const F32x16& x_hat, const F32x16& dy, const F32x16& gamma) const {
-    return fma(x_hat, K, gamma * dy - A) * finish.r;
-  }
+  HWY_INLINE F32x16 c(const F32x16& x) const { return x - finish.hi; }
+  // dx = (g - A - c*K) * r, with what c lacks of x - mean in A, and rstd twice in K.
+  HWY_INLINE F32x16 dx(const F32x16& x, const F32x16& dy, const F32x16& gamma) const { return dx_of(c(x), gamma * dy); }
+  HWY_INLINE F32x16 dx_of(const F32x16& c, const F32x16& g) const { return fma(c, K, g - A) * finish.r; }
+  HWY_INLINE F32x16 x_hat_of(const F32x16& c) const { return fma(c, finish.r, finish.b); }
   HWY_INLINE void add_dgamma(const F32x16& x, const F32x16& dy, double* total, double*) const {
     store(add_exact_product(widen(dy), widen(finish.x_hat(x)), load(total)), total);
   }
   static HWY_INLINE void add_dbeta(const F32x16& dy, double* total, double*) { store(load(total) + widen(dy), total); }
+};
+
+// Sums of g and g*c of a plain row. Elements 16 apart are added in float32 first, which halves what is to be widened.
+struct PlainGradientSums {
+  F64x16 a, b;
+  F32x16 gmax;
+  HWY_INLINE PlainGradientSums() : a(fill(0.0)), b(a), gmax(fill(0.0f)) {}
+  HWY_INLINE void add(const F32x16& g0, const F32x16& c0, const F32x16& g1, const F32x16& c1) {
+    a = a + widen(g0 + g1);
+    b = b + widen(fma(g1, c1, g0 * c0));
+    gmax = max_abs(max_abs(gmax, g0), g1);
+  }
 };
 
 struct ExactGradient {
@@ -126,11 +130,40 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
   return {{fold(a), fold(b)}, largest(gmax)};
 }
 
+template <bool kAhead, class T, class G>
+HWY_INLINE GradSums plain_segment_sums(const VF32& hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
+                                       const float* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
+  PlainGradientSums sums;
+  F32x16 shift;
+  for (size_t i = 0; i < kF32Vectors; ++i) shift.v[i] = hi;
+  size_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    if constexpr (kAhead) {
+      prefetch(x + ahead.x + i);
+      if constexpr (sizeof(T) == 4) prefetch(x + ahead.x + i + kLanes);
+    }
+    const size_t k = i + kLanes;
+    sums.add(load(gamma + i) * load(dy + i), load(x + i) - shift, load(gamma + k) * load(dy + k), load(x + k) - shift);
+  }
+  if (i < n) {  // filled with dy = 0, which adds nothing
+    const size_t first = HWY_MIN(n - i, kLanes), second = n - i - first;
+    const F32x16 zero = fill(0.0f);
+    const F32x16 g0 = first < kLanes ? load_n(gamma + i, first) * load_n(dy + i, first) : load(gamma + i) * load(dy + i);
+    const F32x16 c0 = (first < kLanes ? load_n(x + i, first) : load(x + i)) - shift;
+    if (second == 0) sums.add(g0, c0, zero, zero);
+    else sums.add(g0, c0, load_n(gamma + i + kLanes, second) * load_n(dy + i + kLanes, second), load_n(x + i + kLanes, second) - shift);
+  }
+  return {{fold(sums.a), fold(sums.b)}, largest(sums.gmax)};
+}
+
 // By the row's kind.
 template <class T, class G>
 HWY_NOINLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
                                    const Ahead& ahead) {
-  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(PlainGradient(grad), x, dy, gamma, n, ahead);
+  if (grad.row.kind == RowKind::Plain) {
+    const VF32 hi = hn::Set(F32(), grad.row.hi);
+    return ahead.x ? plain_segment_sums<true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<false>(hi, x, dy, gamma, n, ahead);
+  }
   return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
 }
 inline HWY_NOINLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n,
@@ -147,19 +180,24 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
   grad.B = sums.b / n;
 }
 
-// From sums to scalars: false when the row must be summed again as an exact one, because float32 could not hold g well.
+// From sums to scalars: false when the row must be summed again as an exact one, because float32 could not hold it well.
 HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad) {
-  set_means(total.sums, static_cast<double>(d), grad);
-  if (grad.row.kind == RowKind::Exact) return true;
+  const double n = static_cast<double>(d);
+  if (grad.row.kind == RowKind::Exact) {
+    set_means(total.sums, n, grad);
+    return true;
+  }
   // Below 2^-60, products that float32 flushes could matter; above 2^60, what follows could overflow.
-  const bool in_range = total.gmax == 0 || (total.gmax >= 0x1p-60f && total.gmax <= 0x1p60f);
+  const double rstd = grad.row.rstd;
+  const bool in_range = (total.gmax == 0 || (total.gmax >= 0x1p-60f && total.gmax <= 0x1p60f)) && rstd >= 0x1p-20 && rstd <= 0x1p20;
   if (!(in_range && is_finite(total.sums.a) && is_finite(total.sums.b))) {
     grad.row.kind = RowKind::Exact;
     return false;
   }
-  const double rho = grad.row.rstd / static_cast<double>(grad.row.r);  // undoes the rounding of r, twice
-  grad.A32 = static_cast<float>(grad.A);
-  grad.K = static_cast<float>(grad.B * (rho * rho));
+  const double inv_d = 1.0 / n, lo = grad.row.mean - static_cast<double>(grad.row.hi);
+  const double K = ((total.sums.b - lo * total.sums.a) * inv_d) * (rstd * rstd);
+  grad.A32 = static_cast<float>(total.sums.a * inv_d - lo * K);
+  grad.K = static_cast<float>(K);
   return true;
 }
 HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, WideGrad& grad) {
@@ -191,6 +229,8 @@ HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
   return from_saved(saved, first_element(x));
 }
 
+HWY_INLINE int64_t gradient_rows(int64_t d) { return d <= 512 ? kBatch : d <= 2048 ? 4 : 2; }
+
 // The segments of a block of n columns of one row, in order.
 template <class Grad, class T, class G>
 HWY_INLINE void push_block(Tree<GradSums>& tree, const Grad& grad, const T* x, const G* dy, const Compute<T>* gamma, int64_t n,
@@ -205,7 +245,8 @@ HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, i
                               GradRow* grads) {
   Tree<GradSums> tree[kBatch];
   Ahead ahead{};
-  if (task.traffic.from_memory && first + 2 * rows <= task.rows) ahead = {rows * task.x_stride, rows * task.dy_stride};
+  const int64_t rows_ahead = HWY_MAX(int64_t{16384} / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+  if (task.traffic.from_memory && first + rows + rows_ahead <= task.rows) ahead = {rows_ahead * task.x_stride, rows_ahead * task.dy_stride};
   for (int64_t begin = 0; begin < task.d; begin += kColumns) {
     const int64_t end = HWY_MIN(begin + kColumns, task.d);
     const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
@@ -233,7 +274,7 @@ HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int6
 template <class T, class G>
 void backward_sums(const BackwardTask& task) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
-  const int64_t group = group_rows<T>(task.d);
+  const int64_t group = gradient_rows(task.d);
   for (int64_t first = 0; first < task.rows; first += group)
     group_sums<T, G>(task, gamma, first, HWY_MIN(group, task.rows - first), task.grad_rows + first);
 }
