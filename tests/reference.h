@@ -98,7 +98,6 @@ inline void plain_scalars(NarrowRow& row) {  // x_hat = fma(x - hi, r, b) in flo
   row.r = static_cast<float>(row.rstd);
   row.b = static_cast<float>(-((row.mean - row.hi) * static_cast<double>(row.r)));
 }
-struct Moments { double n, m, M2; };  // m relative to x[0]
 template <class T>
 NarrowRow narrow_row(const T* x, std::int64_t d, double eps) {
   const double n = static_cast<double>(d), inv_n = 1.0 / n, x0 = widen(x[0]);
@@ -123,26 +122,16 @@ NarrowRow narrow_row(const T* x, std::int64_t d, double eps) {
     row.mean = row.var = row.rstd = row.m = std::nan("");
     return row;
   }
-  const Moments total = tree<Moments>(
-      0, (d + kNarrowSegment - 1) / kNarrowSegment,
-      [&](std::int64_t k) {
-        const std::int64_t begin = k * kNarrowSegment, end = std::min(d, begin + kNarrowSegment);
-        const double shift = widen(x[begin]), count = static_cast<double>(end - begin);
-        const Sums sums = segment_sums(begin, end, [&](std::int64_t i, double& s, double& q) {
-          const double a = widen(x[i]) - shift;
-          s += a;
-          q += a * a;  // two roundings
-        });
-        const double m = sums.a / count, t = sums.b - sums.a * m;
-        return Moments{count, (shift - x0) + m, t < 0 ? 0.0 : t};
-      },
-      [](Moments l, Moments r) {
-        const double delta = r.m - l.m, both = l.n + r.n;
-        return Moments{both, l.m + delta * (r.n / both), (l.M2 + r.M2) + delta * delta * (l.n * r.n / both)};
-      });
-  row.m = total.m;
-  row.mean = x0 + total.m;
-  row.var = total.M2 / n;
+  row.hi = static_cast<float>(raw.a / n);
+  const Sums centred = row_sums(d, kNarrowSegment, [&](std::int64_t i, double& s, double& q) {
+    const double c = widen(x[i]) - static_cast<double>(row.hi);
+    s += c;
+    q += c * c;  // two roundings
+  });
+  const double lo = centred.a / n, t = centred.b - centred.a * lo;
+  row.m = (static_cast<double>(row.hi) - x0) + lo;
+  row.mean = static_cast<double>(row.hi) + lo;
+  row.var = (t < 0 ? 0.0 : t) / n;
   row.rstd = 1.0 / std::sqrt(row.var + eps);
   return row;
 }

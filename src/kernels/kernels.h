@@ -50,7 +50,6 @@ struct BackwardTask {
 inline constexpr int64_t kPiece = int64_t{1} << 16;
 struct Part {
   Sums sums;
-  Moments moments;
   float gmax;
 };
 struct LongRow {

@@ -18,8 +18,7 @@ namespace HWY_NAMESPACE {
 enum Step : int32_t {
   kQuickSums,  // bfloat16 rows to bfloat16: x, x*x in float32
   kRawSums,  // narrow rows: x, x*x; float64 rows: x*pre
-  kMoments,  // narrow rows that need them
-  kCentred,  // float64 rows: c, c*c
+  kCentred,  // c, c*c of float64 rows, and of narrow ones that are exact
   kGradient,
   kDone,
 };
@@ -71,10 +70,9 @@ struct LongRowOf {
     } else if (row.step == kRawSums) {
       if constexpr (kWide) part.sums = {wide_sum(x, n, grad(row).row.pre), 0.0};
       else part.sums = raw_sums(x, n);
-    } else if (row.step == kMoments) {
-      if constexpr (!kWide) part.moments = moments(x, n, grad(row).row.x0);
     } else if (row.step == kCentred) {
       if constexpr (kWide) part.sums = centred_sums(x, n, grad(row).row);
+      else part.sums = centred_sums(x, n, grad(row).row.hi);
     } else {
       Parameter<T> gamma(gamma_ref, n, Compute<T>{1});
       const G* dy = static_cast<const G*>(dy_row) + begin;
@@ -93,8 +91,7 @@ struct LongRowOf {
   static bool advance(const Part* parts, int64_t count, int64_t d, double eps, LongRow& row) {
     auto& g = grad(row);
     Tree<GradSums> tree;
-    if (row.step != kMoments)
-      for (int64_t i = 0; i < count; ++i) tree.push({parts[i].sums, parts[i].gmax});
+    for (int64_t i = 0; i < count; ++i) tree.push({parts[i].sums, parts[i].gmax});
     if (row.step == kGradient) {
       row.step = set_gradient(tree.total(), d, g) ? kDone : kGradient;
       return row.step != kDone;
@@ -122,15 +119,14 @@ struct LongRowOf {
       const Sums raw = tree.total().sums;
       if (!narrow_row_from_sums(raw, g.row.x0, d, eps, g.row)) {
         if (is_finite(raw.b)) {
-          row.step = kMoments;
+          g.row.hi = exact_shift(raw, d);
+          row.step = kCentred;
           return true;
         }
-        narrow_row_from_moments({}, false, g.row.x0, d, eps, g.row);
+        narrow_row_from_centred(raw, 0.0f, false, g.row.x0, d, eps, g.row);
       }
     } else {
-      Tree<Moments> moments_tree;
-      for (int64_t i = 0; i < count; ++i) moments_tree.push(parts[i].moments);
-      narrow_row_from_moments(moments_tree.total(), true, g.row.x0, d, eps, g.row);
+      narrow_row_from_centred(tree.total().sums, g.row.hi, true, g.row.x0, d, eps, g.row);
     }
     row.step = kDone;
     if (row.backward) {

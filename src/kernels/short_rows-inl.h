@@ -50,7 +50,7 @@ struct NarrowRows {
     finish_block<true, kStream>(finish, x, y, gamma, beta, n);
   }
   static HWY_INLINE NarrowRow other_row(const T* x, const NarrowBatch& batch, size_t k, int64_t d, double eps) {
-    return exact_row(x, d, eps, first_element(x), is_finite(batch.square_sum[k]));
+    return exact_row(x, d, eps, {batch.sum[k], batch.square_sum[k]});
   }
 };
 

@@ -84,7 +84,7 @@ HWY_INLINE NarrowRow plain_row(const NarrowBatch& batch, size_t k) {
   return row;
 }
 
-// False when the row needs moments.
+// False when the row must be summed again, as an exact one.
 HWY_INLINE bool narrow_row_from_sums(const Sums& raw, double x0, int64_t d, double eps, NarrowRow& row) {
   NarrowBatch batch;
   batch.sum[0] = raw.a;
@@ -95,21 +95,26 @@ HWY_INLINE bool narrow_row_from_sums(const Sums& raw, double x0, int64_t d, doub
   return batch.plain & 1;
 }
 HWY_INLINE bool is_finite(double v) { return v - v == 0; }
-HWY_INLINE void narrow_row_from_moments(const Moments& total, bool finite, double x0, int64_t d, double eps, NarrowRow& row) {
+// Exact rows: sums of c = x - hi, where hi is the mean rounded to float32. So c of a constant row is exactly 0, and of any
+// other the variance is at least half of the mean of c*c: nothing cancels (docs/numerics.md).
+HWY_INLINE float exact_shift(const Sums& raw, int64_t d) { return static_cast<float>(raw.a / static_cast<double>(d)); }
+HWY_INLINE void narrow_row_from_centred(const Sums& sums, float hi, bool finite, double x0, int64_t d, double eps, NarrowRow& row) {
+  const double n = static_cast<double>(d), shift = static_cast<double>(hi), lo = sums.a / n;
+  const double M2 = sums.b - sums.a * lo;
   row.kind = RowKind::Exact;
   row.x0 = x0;
-  row.m = total.m;
-  row.mean = x0 + total.m;
-  row.var = total.M2 / static_cast<double>(d);
+  row.m = (shift - x0) + lo;
+  row.mean = shift + lo;
+  row.var = (M2 < 0 ? 0.0 : M2) / n;
   row.rstd = 1.0 / sqrt(row.var + eps);
   if (!finite) row.m = row.mean = row.var = row.rstd = static_cast<double>(NAN);
 }
-
-// The row again, by moments.
 template <class T>
-HWY_NOINLINE NarrowRow exact_row(const T* HWY_RESTRICT x, int64_t d, double eps, double x0, bool finite) {
+HWY_NOINLINE NarrowRow exact_row(const T* HWY_RESTRICT x, int64_t d, double eps, const Sums& raw) {
   NarrowRow row;
-  narrow_row_from_moments(finite ? moments(x, d, x0) : Moments{}, finite, x0, d, eps, row);
+  const bool finite = is_finite(raw.b);
+  const float hi = finite ? exact_shift(raw, d) : 0.0f;
+  narrow_row_from_centred(finite ? centred_sums(x, d, hi) : raw, hi, finite, first_element(x), d, eps, row);
   return row;
 }
 
@@ -119,7 +124,7 @@ HWY_NOINLINE NarrowRow row_statistics(const T* HWY_RESTRICT x, int64_t d, double
   const double x0 = first_element(x);
   const Sums raw = raw_sums(x, d, ahead);
   if (narrow_row_from_sums(raw, x0, d, eps, row)) return row;
-  return exact_row(x, d, eps, x0, is_finite(raw.b));
+  return exact_row(x, d, eps, raw);
 }
 
 // ---------------------------------------------------------------- the same for float64 rows

@@ -16,13 +16,6 @@ namespace HWY_NAMESPACE {
 
 HWY_INLINE Sums merge(const Sums& l, const Sums& r) { return {l.a + r.a, l.b + r.b}; }
 
-// Chan, Golub, LeVeque: Updating formulae and a pairwise algorithm for computing sample variances (1979).
-HWY_INLINE Moments merge(const Moments& l, const Moments& r) {
-  const double delta = r.m - l.m;
-  const double n = l.n + r.n;
-  return {n, l.m + delta * (r.n / n), (l.M2 + r.M2) + delta * delta * (l.n * r.n / n)};
-}
-
 // The binary tree over parts of equal length whose left child is the largest power of two of parts: parts are pushed in
 // order, and equal subtrees merge at once. The stack holds one subtree per bit of the number of parts.
 template <class Node>
@@ -80,29 +73,31 @@ HWY_INLINE Sums segment_raw_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahea
   return folded(segment_partial_sums(x, n, ahead));
 }
 
-// Moments of one segment, shifted by its own first element: safe for any mean.
+// Sums of c and c*c.
+struct CentredSums {
+  F64x16 s, q;
+  HWY_INLINE CentredSums() : s(fill(0.0)), q(s) {}
+  HWY_INLINE void add(const F64x16& c) {
+    s = s + c;
+    q = q + c * c;
+  }
+  HWY_INLINE void add_n(const F64x16& c, size_t n) {  // what is not there counts 0 after centring
+    HWY_ALIGN double values[kLanes];
+    store(c, values);
+    add(load_n(values, n));
+  }
+  HWY_INLINE Sums folded() const { return {fold(s), fold(q)}; }
+};
+
+// c = x - hi of one segment of a float32 or half row.
 template <class T>
-HWY_INLINE Moments segment_moments(const T* HWY_RESTRICT x, size_t n, double x0) {
-  const Tail<T> first(x, 1, x[0]);
-  const F64x16 shift = load_f64(first.values);
-  F64x16 s = fill(0.0), q = fill(0.0);
+HWY_INLINE Sums segment_centred_sums(const T* HWY_RESTRICT x, size_t n, float hi) {
+  const F64x16 shift = fill(static_cast<double>(hi));
+  CentredSums sums;
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const F64x16 a = load_f64(x + i) - shift;
-    s = s + a;
-    q = q + a * a;
-  }
-  if (i < n) {  // filled with the shift
-    const Tail<T> rest(x + i, n - i, x[0]);
-    const F64x16 a = load_f64(rest.values) - shift;
-    s = s + a;
-    q = q + a * a;
-  }
-  const double count = static_cast<double>(n), sum = fold(s);
-  const double m = sum / count;
-  const double M2 = fold(q) - sum * m;
-  const double shift_0 = hn::GetLane(shift.v[0]);
-  return {count, (shift_0 - x0) + m, M2 < 0 ? 0.0 : M2};
+  for (; i + kLanes <= n; i += kLanes) sums.add(load_f64(x + i) - shift);
+  if (i < n) sums.add_n(load_f64_n(x + i, n - i) - shift, n - i);
+  return sums.folded();
 }
 
 // c = (x*pre - hi)*post of one segment of a float64 row: sums of c and c*c.
@@ -113,21 +108,11 @@ HWY_INLINE F64x16 centred(const F64x16& x, const WideRow& row) {
 }
 template <bool kScaled>
 HWY_INLINE Sums segment_centred_sums(const double* HWY_RESTRICT x, size_t n, const WideRow& row) {
-  F64x16 s = fill(0.0), q = fill(0.0);
+  CentredSums sums;
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const F64x16 c = centred<kScaled>(load(x + i), row);
-    s = s + c;
-    q = q + c * c;
-  }
-  if (i < n) {  // here the filling must be 0 after centring
-    HWY_ALIGN double rest[kLanes];
-    store(centred<kScaled>(load_n(x + i, n - i), row), rest);
-    const F64x16 c = load_n(rest, n - i);
-    s = s + c;
-    q = q + c * c;
-  }
-  return {fold(s), fold(q)};
+  for (; i + kLanes <= n; i += kLanes) sums.add(centred<kScaled>(load(x + i), row));
+  if (i < n) sums.add_n(centred<kScaled>(load_n(x + i, n - i), row), n - i);
+  return sums.folded();
 }
 HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double pre) {
   const F64x16 scale = fill(pre);
@@ -149,10 +134,10 @@ HWY_INLINE Sums raw_sums(const T* HWY_RESTRICT x, int64_t n, int64_t ahead = 0) 
   return tree.total();
 }
 template <class T>
-HWY_NOINLINE Moments moments(const T* HWY_RESTRICT x, int64_t n, double x0) {
-  Tree<Moments> tree;
+HWY_NOINLINE Sums centred_sums(const T* HWY_RESTRICT x, int64_t n, float hi) {
+  Tree<Sums> tree;
   for (int64_t i = 0; i < n; i += kNarrowSegment)
-    tree.push(segment_moments(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), x0));
+    tree.push(segment_centred_sums(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), hi));
   return tree.total();
 }
 HWY_INLINE double wide_sum(const double* HWY_RESTRICT x, int64_t n, double pre) {

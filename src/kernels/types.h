@@ -27,13 +27,6 @@ struct Sums {
   double b;
 };
 
-// Moments of a part of a row, m relative to the row's first element.
-struct Moments {
-  double n;
-  double m;
-  double M2;
-};
-
 enum class RowKind : int32_t {
   Plain,  // float32 rows: finished in float32; float64 rows: no scaling
   Exact,  // float32 rows: finished in float64; float64 rows: scaled by powers of two
@@ -48,7 +41,7 @@ struct NarrowRow {
   RowKind kind;
 };
 
-// The same of a few rows side by side, as vectors make it. Bit k of `plain`: row k is plain; others need moments.
+// The same of a few rows side by side, as vectors make it. Bit k of `plain`: row k is plain; others are summed again.
 inline constexpr int64_t kBatch = 8;
 struct NarrowBatch {
   alignas(64) double sum[kBatch], square_sum[kBatch], x0[kBatch];
