@@ -11,11 +11,11 @@ namespace truenorm {
 
 // Below this many bytes moved, a thread that must be woken costs more than it brings: on two cores of a virtual machine it
 // arrives after some 50 us (forward, float32, 2 threads to 1: 0.7 at 0.8 MB, 1.0 at 1.6 MB, 1.3 at 3 MB). A caller's own
-// executor may be quicker to wake: there it is what the tasks themselves cost.
-inline constexpr int64_t kSerialBytes = int64_t{2} << 20, kExecutorSerialBytes = 192 << 10;
+// executor, or threads that stay awake, are quicker: there it is what the tasks themselves cost.
+inline constexpr int64_t kSerialBytes = int64_t{2} << 20, kAwakeSerialBytes = 192 << 10;
 
 inline Threads threads_for(const Threads& threads, int64_t bytes) {
-  return bytes < (threads.executor ? kExecutorSerialBytes : kSerialBytes) ? Threads{1, nullptr} : threads;
+  return bytes < (threads.executor || threads_stay_awake() ? kAwakeSerialBytes : kSerialBytes) ? Threads{1, nullptr} : threads;
 }
 
 // Inputs of more than a core's caches come from memory; outputs of more than what is read again soon go there.

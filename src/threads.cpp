@@ -1,9 +1,11 @@
 // A pool of threads that is made at the first call that wants one, sleeps between calls and never ends: nothing is
 // joined at exit, and a forked child starts with no pool. Tasks are taken one by one, so that a thread that wakes late
-// costs only what it would have done. One call at a time uses the pool; others do their work themselves meanwhile.
+// costs only what it would have done. One call at a time uses the pool; others do their work themselves meanwhile. Where the
+// program asks for it, threads watch for the next call for a while before they sleep.
 #include "threads.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <condition_variable>
 #include <exception>
@@ -31,6 +33,48 @@ inline void pause() {
 #endif
 }
 
+// A number that the program chooses, else the environment, which is read once, else the library.
+class Setting {
+ public:
+  constexpr Setting(const char* variable, int32_t least, int32_t most, int32_t none)
+      : variable_(variable), least_(least), most_(most), none_(none), chosen_(none) {}
+  void choose(int32_t value) { chosen_.store(value, std::memory_order_relaxed); }
+  int32_t get(int32_t (*otherwise)()) {
+    if (const int32_t chosen = chosen_.load(std::memory_order_relaxed); chosen != none_) return chosen;
+    int32_t initial = initial_.load(std::memory_order_relaxed);
+    if (initial < 0) {
+      const char* text = std::getenv(variable_);
+      const long value = text ? std::strtol(text, nullptr, 10) : -1;
+      initial = value >= least_ && value <= most_ ? static_cast<int32_t>(value) : otherwise();
+      initial_.store(initial, std::memory_order_relaxed);
+    }
+    return initial;
+  }
+
+ private:
+  const char* const variable_;
+  const int32_t least_, most_, none_;
+  std::atomic<int32_t> chosen_, initial_{-1};
+};
+
+int32_t cpus() {
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+#endif
+  const unsigned count = std::thread::hardware_concurrency();
+  return count ? static_cast<int32_t>(count) : 1;
+}
+
+constexpr int32_t kMaxThreads = 1024, kMaxWait = 1000000;
+Setting number_of_threads("TRUENORM_NUM_THREADS", 1, kMaxThreads, 0);
+Setting thread_wait("TRUENORM_THREAD_WAIT", 0, kMaxWait, -1);
+
+int32_t default_threads() { return number_of_threads.get(cpus); }
+int32_t default_wait() {
+  return thread_wait.get([] { return 0; });
+}
+
 class Pool {
  public:
   // False when another call is using the pool.
@@ -46,8 +90,9 @@ class Pool {
       count_ = count;
       next_.store(0, std::memory_order_relaxed);
       wanted_ = helpers;
+      calls_.fetch_add(1, std::memory_order_release);
     }
-    for (int32_t i = 0; i < helpers; ++i) work_.notify_one();
+    for (int32_t i = awake_.load(std::memory_order_relaxed); i < helpers; ++i) work_.notify_one();
     take_tasks();
     std::unique_lock<std::mutex> lock(mutex_);
     wanted_ = 0;  // who has not come by now is not needed
@@ -69,6 +114,7 @@ class Pool {
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
+      if (wanted_ == 0) watch(lock);
       work_.wait(lock, [this] { return wanted_ > 0; });
       --wanted_;
       ++working_;
@@ -80,6 +126,23 @@ class Pool {
       lock.lock();
       if (--working_ == 0) done_.notify_one();
     }
+  }
+
+  // Stays awake for the next call, for as long as the program allows; whatever else wants to run goes first.
+  void watch(std::unique_lock<std::mutex>& lock) {
+    const int32_t wait = default_wait();
+    if (wait == 0) return;
+    const uint64_t seen = calls_.load(std::memory_order_relaxed);
+    awake_.fetch_add(1, std::memory_order_relaxed);
+    lock.unlock();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(wait);
+    do {
+      for (int i = 0; i < 64 && calls_.load(std::memory_order_acquire) == seen; ++i) pause();
+      if (calls_.load(std::memory_order_acquire) != seen) break;
+      std::this_thread::yield();
+    } while (std::chrono::steady_clock::now() < until);
+    lock.lock();
+    awake_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   // Where no more threads can be had, the work is done with those that are there.
@@ -117,6 +180,8 @@ class Pool {
   void* data_ = nullptr;
   int64_t count_ = 0;
   std::atomic<int64_t> next_{0};
+  std::atomic<uint64_t> calls_{0};
+  std::atomic<int32_t> awake_{0};  // threads that need not be woken
   int32_t wanted_ = 0, working_ = 0;
 };
 
@@ -140,32 +205,9 @@ Pool* get_pool() {
   return fresh;
 }
 
-int32_t cpus() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-#endif
-  const unsigned count = std::thread::hardware_concurrency();
-  return count ? static_cast<int32_t>(count) : 1;
-}
-
-constexpr int32_t kMaxThreads = 1024;
-std::atomic<int32_t> chosen_threads{0};   // truenorm_set_num_threads
-std::atomic<int32_t> initial_threads{0};  // the environment or the CPUs, read once
-
-int32_t default_threads() {
-  if (const int32_t chosen = chosen_threads.load(std::memory_order_relaxed)) return chosen;
-  int32_t initial = initial_threads.load(std::memory_order_relaxed);
-  if (initial == 0) {
-    const char* text = std::getenv("TRUENORM_NUM_THREADS");
-    const long value = text ? std::strtol(text, nullptr, 10) : 0;
-    initial = value >= 1 && value <= kMaxThreads ? static_cast<int32_t>(value) : cpus();
-    initial_threads.store(initial, std::memory_order_relaxed);
-  }
-  return initial;
-}
-
 }  // namespace
+
+bool threads_stay_awake() { return default_wait() > 0; }
 
 Threads threads_of(int32_t num_threads, const truenorm_executor* executor) {
   if (executor) return {executor->num_threads, executor};
@@ -202,10 +244,20 @@ truenorm_status truenorm_set_num_threads(int32_t num_threads) {
   using namespace truenorm;
   if (num_threads < 0 || num_threads > kMaxThreads)
     return fail(TRUENORM_INVALID_THREADS, "num_threads is %d; expected 0 (the default) to %d", num_threads, kMaxThreads);
-  chosen_threads.store(num_threads, std::memory_order_relaxed);
+  number_of_threads.choose(num_threads);
   return TRUENORM_OK;
 }
 
 int32_t truenorm_get_num_threads(void) { return truenorm::default_threads(); }
+
+truenorm_status truenorm_set_thread_wait(int32_t microseconds) {
+  using namespace truenorm;
+  if (microseconds < 0 || microseconds > kMaxWait)
+    return fail(TRUENORM_INVALID_THREADS, "the wait of threads is %d; expected 0 to %d microseconds", microseconds, kMaxWait);
+  thread_wait.choose(microseconds);
+  return TRUENORM_OK;
+}
+
+int32_t truenorm_get_thread_wait(void) { return truenorm::default_wait(); }
 
 }  // extern "C"

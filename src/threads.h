@@ -16,6 +16,9 @@ struct Threads {
 // The process's default when num_threads is 0.
 Threads threads_of(int32_t num_threads, const truenorm_executor* executor);
 
+// Whether the library's threads stay awake between calls (truenorm_set_thread_wait).
+bool threads_stay_awake();
+
 // Calls task(data, i) once for every i in [0, count), on up to threads.count threads, in the default floating-point
 // environment, and returns when all have returned. With one thread or one task everything stays on the caller's.
 void run(const Threads& threads, int64_t count, void (*task)(void* data, int64_t i), void* data);

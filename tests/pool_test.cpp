@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "harness.h"
@@ -50,6 +51,30 @@ TEST(ThreadPool, NothingSpinsAfterACall) {
   const double before = cpu_seconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_LT(cpu_seconds() - before, 0.03) << "seconds of CPU time used while nothing was called";
+}
+
+TEST(ThreadPool, ThreadsWaitForTheNextCallWhereTheProgramWantsIt) {
+  needs_no_levels();
+  const int32_t before = truenorm_get_thread_wait();
+  EXPECT_EQ(before, 0) << "the default burns nothing";
+  EXPECT_EQ(truenorm_set_thread_wait(-1), TRUENORM_INVALID_THREADS);
+  EXPECT_NE(std::string(truenorm_last_error()).find("-1"), std::string::npos);
+  EXPECT_EQ(truenorm_set_thread_wait(1000001), TRUENORM_INVALID_THREADS);
+  ASSERT_TRUE(is_ok(truenorm_set_thread_wait(2000)));
+  EXPECT_EQ(truenorm_get_thread_wait(), 2000);
+  const Operands o = sized(primary_types().front(), 500, 768);
+  Results one(o), many(o);
+  ASSERT_TRUE(is_ok(one.run(o, on_level(levels().front(), 1))));
+  for (const int32_t threads : {2, 4, 3, 2}) {
+    for (int round = 0; round < 5; ++round) ASSERT_TRUE(is_ok(many.run(o, on_level(levels().front(), threads))));
+    EXPECT_TRUE(one.same(many, o)) << threads;
+    std::this_thread::sleep_for(std::chrono::milliseconds(threads));  // within the wait, and beyond it
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const double used = cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(cpu_seconds() - used, 0.03) << "seconds of CPU time used long after the wait";
+  ASSERT_TRUE(is_ok(truenorm_set_thread_wait(0)));
 }
 
 TEST(ThreadPool, ForkedChildrenWork) {

@@ -144,6 +144,7 @@ inline std::size_t layer_norm_backward_workspace(const Shape& shape, const Input
 }
 
 inline void set_num_threads(std::int32_t n) { detail::check(truenorm_set_num_threads(n)); }
+inline void set_thread_wait(std::int32_t microseconds) { detail::check(truenorm_set_thread_wait(microseconds)); }
 
 inline std::string isa() {
   const char* const name = truenorm_isa();

@@ -258,6 +258,8 @@ inline std::int32_t spec_version() { return truenorm_spec_version(); }  // equal
 
 inline std::int32_t get_num_threads() { return truenorm_get_num_threads(); }
 inline void set_num_threads(std::int32_t n);  // 0: TRUENORM_NUM_THREADS, else the CPUs; throws Error beyond 0 to 1024
+inline std::int32_t get_thread_wait() { return truenorm_get_thread_wait(); }
+inline void set_thread_wait(std::int32_t microseconds);  // truenorm.h; throws Error beyond 0 to 1000000
 
 inline std::string isa();  // what calls use by default; throws Error when TRUENORM_ISA is no known name
 inline std::vector<std::string> instruction_sets();  // of this build and CPU, best first
