@@ -36,13 +36,13 @@ HWY_INLINE V gradient_lanes(const Gradient& gradient, const V& x, const V& dy, c
 }
 
 // Everything of sixteen features is read before any is written: dx may be dy or x.
-template <class Gradient, class T, class G, class O>
+template <bool kStream = false, class Gradient, class T, class G, class O>
 HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy, const Compute<T>* gamma, O* dx,
                                const Totals& totals, size_t n) {
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     const auto out = gradient_lanes(gradient, load(x + i), load(dy + i), load(gamma + i), totals.at(static_cast<int64_t>(i)));
-    if (dx) store(out, dx + i);
+    if (dx) put<kStream>(out, dx + i);
   }
   if (i < n) {
     const auto out = gradient_lanes(gradient, load_n(x + i, n - i), load_n(dy + i, n - i), load_n(gamma + i, n - i),
@@ -53,18 +53,19 @@ HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy
 
 template <class T, class G, class O>
 HWY_NOINLINE void gradient_row(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, O* dx, const Totals& totals,
-                             size_t n) {
+                             size_t n, bool /*streams*/) {
   if (grad.row.kind == RowKind::Plain) return gradient_block(PlainGradient(grad), x, dy, gamma, dx, totals, n);
   gradient_block(ExactGradient(grad), x, dy, gamma, dx, totals, n);
 }
 inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, const double* dy, const double* gamma, double* dx,
-                             const Totals& totals, size_t n) {
+                             const Totals& totals, size_t n, bool streams) {
+  if (grad.row.kind == RowKind::Plain && streams) return gradient_block<true>(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
   if (grad.row.kind == RowKind::Plain) return gradient_block(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
   gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
 }
 
 constexpr size_t kTogether = 2;
-// Four plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
+// Two plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
 // a row on its own: five vectors for one of dx.
 template <bool kStream, bool kAhead, bool kWhole, class T, class G, class O>
 HWY_INLINE void gradient_plain_lanes(const PlainGradient (&gradient)[kTogether], const T* x, int64_t x_stride, const G* dy,
@@ -92,7 +93,7 @@ HWY_INLINE void gradient_plain_lanes(const PlainGradient (&gradient)[kTogether],
   store(dbeta_total, dbeta);
 }
 template <bool kStream, bool kAhead, class T, class G, class O>
-HWY_INLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_stride, const G* dy, int64_t dy_stride,
+HWY_NOINLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_stride, const G* dy, int64_t dy_stride,
                                     const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride, double* HWY_RESTRICT dgamma,
                                     double* HWY_RESTRICT dbeta, size_t n, int64_t ahead) {
   const PlainGradient gradient[kTogether] = {PlainGradient(grads[0].narrow), PlainGradient(grads[1].narrow)};
@@ -104,22 +105,20 @@ HWY_INLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_
     gradient_plain_lanes<false, false, false>(gradient, x + i, x_stride, dy + i, dy_stride, gamma + i, dx + i, dx_stride, dgamma + i,
                                               dbeta + i, n - i, 0);
 }
-HWY_INLINE bool four_plain(const GradRow* grads) {
-  for (size_t i = 0; i < kTogether; ++i)
-    if (grads[i].narrow.row.kind != RowKind::Plain) return false;
-  return true;
-}
 
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
 template <class T, class G, class O>
 HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
                               const GradRow* grads, int64_t begin, int64_t end) {
   const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
-  // Only whole rows of aligned lines: a head of its own would shift the totals.
+  // Rows of whole aligned lines go straight to memory. Others would shift the totals; they are copied there.
   const bool streams = task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
                        task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
-  const int64_t rows_ahead = HWY_MAX(int64_t{32768} / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
-  const int64_t ahead = first + rows + rows_ahead <= task.rows ? rows_ahead * task.dy_stride : 0;
+  const bool stages = task.traffic.past_caches && task.dx && !streams;
+  HWY_ALIGN O stage[kTogether * kColumns];
+  // dy is fetched here and x with the sums, so that memory has work in both; twice as far, because this takes longer.
+  const int64_t rows_ahead = HWY_MAX(2 * kAheadBytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+  const int64_t ahead = task.traffic.from_memory && first + rows + rows_ahead <= task.rows ? rows_ahead * task.dy_stride : 0;
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
     const Compute<T>* gamma_block = gamma.block(i, n);
@@ -129,19 +128,22 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
       const G* dy = static_cast<const G*>(task.dy) + r * task.dy_stride + i;
       O* dx = task.dx ? static_cast<O*>(task.dx) + r * task.dx_stride + i : nullptr;
       if constexpr (sizeof(T) < 8) {
-        constexpr int64_t kFour = static_cast<int64_t>(kTogether);
-        if (r + kFour <= first + rows && here.dgamma && here.dbeta && dx && four_plain(grads + (r - first))) {
-          if (streams)
-            gradient_plain_rows<true, true>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
-                                      here.dgamma, here.dbeta, n, ahead);
-          else
-            gradient_plain_rows<false, false>(grads + (r - first), x, task.x_stride, dy, task.dy_stride, gamma_block, dx, task.dx_stride,
-                                       here.dgamma, here.dbeta, n, 0);
-          r += kFour;
+        constexpr int64_t kTwo = static_cast<int64_t>(kTogether);
+        if (r + kTwo <= first + rows && here.dgamma && here.dbeta && dx && all_plain(grads + (r - first), kTwo)) {
+          const GradRow* const two = grads + (r - first);
+          O* const out = stages ? stage : dx;
+          const int64_t out_stride = stages ? kColumns : task.dx_stride;
+          const auto rows_at = streams ? (ahead ? gradient_plain_rows<true, true, T, G, O> : gradient_plain_rows<true, false, T, G, O>)
+                                       : (ahead ? gradient_plain_rows<false, true, T, G, O> : gradient_plain_rows<false, false, T, G, O>);
+          rows_at(two, x, task.x_stride, dy, task.dy_stride, gamma_block, out, out_stride, here.dgamma, here.dbeta, n, ahead);
+          if (stages)
+            for (int64_t k = 0; k < kTwo; ++k)
+              stream_bytes(reinterpret_cast<const uint8_t*>(stage + k * kColumns), reinterpret_cast<uint8_t*>(dx + k * task.dx_stride), n * sizeof(O));
+          r += kTwo;
           continue;
         }
       }
-      gradient_row(GradOf<T>::get(grads[r - first]), x, dy, gamma_block, dx, here, n);
+      gradient_row(GradOf<T>::get(grads[r - first]), x, dy, gamma_block, dx, here, n, streams);
       ++r;
     }
   }

@@ -112,27 +112,26 @@ HWY_INLINE void stream_block(const PlainFinish& finish, const T* x, O* y, const 
 // float64
 template <class T, class O>
 HWY_NOINLINE void forward_wide_rows(const ForwardTask& task) {
-  const int64_t d = task.d, group = group_rows<T>(d);
+  const int64_t d = task.d;
   Parameter<T> gamma(task.gamma, d, 1.0);
   Parameter<T> beta(task.beta, d, -0.0);
-  WideRow row[kBatch];
-  for (int64_t first = 0; first < task.rows; first += group) {
-    const int64_t rows = HWY_MIN(group, task.rows - first);
-    const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
-    for (int64_t r = 0; r < rows; ++r) {
-      row[r] = row_statistics(x + r * task.x_stride, d, task.eps);
-      store_statistics(task, first + r, row[r]);
-    }
+  for (int64_t r = 0; r < task.rows; ++r) {
+    const T* const x = static_cast<const T*>(task.x) + r * task.x_stride;
+    const bool fetches = task.traffic.from_memory && r + 1 < task.rows;
+    const WideRow row = row_statistics(x, d, task.eps, fetches ? task.x_stride : 0);
+    store_statistics(task, r, row);
     if (task.y == nullptr) continue;
-    O* y = static_cast<O*>(task.y) + first * task.y_stride;
+    O* const y = static_cast<O*>(task.y) + r * task.y_stride;
     for (int64_t begin = 0; begin < d; begin += kColumns) {
       const size_t n = static_cast<size_t>(HWY_MIN(kColumns, d - begin));
-      const T* gamma_block = gamma.block(begin, n);
-      const T* beta_block = beta.block(begin, n);
-      for (int64_t r = 0; r < rows; ++r)
-        finish_row(row[r], x + r * task.x_stride + begin, y + r * task.y_stride + begin, gamma_block, beta_block, n);
+      const T* const g = gamma.block(begin, n);
+      const T* const b = beta.block(begin, n);
+      const size_t head = task.traffic.past_caches && row.kind == RowKind::Plain ? HWY_MIN(before_stream(y + begin), n) : n;
+      if (head) finish_row(row, x + begin, y + begin, g, b, head);
+      if (head < n) finish_block<false, true>(WideFinish<false>(row), x + begin + head, y + begin + head, g + head, b + head, n - head);
     }
   }
+  if (task.traffic.past_caches) hwy::FlushStream();
 }
 
 }  // namespace HWY_NAMESPACE

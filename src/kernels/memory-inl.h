@@ -183,6 +183,10 @@ HWY_INLINE void store_pairs(const F32x32& x, BFloat16* HWY_RESTRICT p) {
 
 // Stores around the caches; p is a multiple of kStreamAlign bytes.
 constexpr size_t kStreamAlign = 64;
+HWY_INLINE void stream(const F64x16& x, double* HWY_RESTRICT p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) hn::Stream(x.v[i], F64(), p + i * kF64Lanes);
+}
 HWY_INLINE void stream(const F32x16& x, float* HWY_RESTRICT p) {
   TRUENORM_UNROLL
   for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(x.v[i], F32(), p + i * kF32Lanes);
@@ -217,6 +221,17 @@ HWY_INLINE void put(const V& x, T* HWY_RESTRICT p) {
 template <class T>
 HWY_INLINE size_t before_stream(const T* p) {
   return (kStreamAlign - reinterpret_cast<uintptr_t>(p) % kStreamAlign) % kStreamAlign / sizeof(T);
+}
+
+// Bytes that were made elsewhere, whole lines at a time.
+HWY_INLINE void stream_bytes(const uint8_t* from, uint8_t* to, size_t bytes) {
+  const hn::CappedTag<uint8_t, kStreamAlign> d8;
+  constexpr size_t kBytes = hn::MaxLanes(hn::CappedTag<uint8_t, kStreamAlign>());
+  size_t i = HWY_MIN(before_stream(to), bytes);
+  memcpy(to, from, i);
+  for (; i + kStreamAlign <= bytes; i += kStreamAlign)
+    for (size_t k = 0; k < kStreamAlign; k += kBytes) hn::Stream(hn::LoadU(d8, from + i + k), d8, to + i + k);
+  memcpy(to + i, from + i, bytes - i);
 }
 
 // Asks for a line of the next rows, into the L2 cache: L1 has these rows.

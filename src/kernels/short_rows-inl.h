@@ -90,16 +90,6 @@ struct QuickRows {
 
 // Short or odd rows are finished here and then copied around the caches, whole lines at a time.
 constexpr size_t kStageBytes = 1 << 13;
-HWY_INLINE void stream_bytes(const uint8_t* from, uint8_t* to, size_t bytes) {
-  const hn::CappedTag<uint8_t, kStreamAlign> d8;
-  constexpr size_t kBytes = hn::MaxLanes(hn::CappedTag<uint8_t, kStreamAlign>());
-  size_t i = HWY_MIN(before_stream(to), bytes);
-  memcpy(to, from, i);
-  for (; i + kStreamAlign <= bytes; i += kStreamAlign)
-    for (size_t k = 0; k < kStreamAlign; k += kBytes) hn::Stream(hn::LoadU(d8, from + i + k), d8, to + i + k);
-  memcpy(to + i, from + i, bytes - i);
-}
-
 // ---------------------------------------------------------------- rows
 // gamma and beta are finite: as they are, and as Method wants them.
 template <class Method>

@@ -167,14 +167,14 @@ HWY_INLINE bool wide_row_needs_mean(const Sums& sums, int64_t d, WideRow& row) {
 }
 
 // The mean comes first, so that the sums of x - mean lose nothing to it.
-inline HWY_NOINLINE WideRow row_statistics(const double* HWY_RESTRICT x, int64_t d, double eps) {
+inline HWY_NOINLINE WideRow row_statistics(const double* HWY_RESTRICT x, int64_t d, double eps, int64_t ahead = 0) {
   WideRow row;
   const double n = static_cast<double>(d);
   row.x0 = x[0];
   row.kind = RowKind::Plain;
   row.recentred = false;
   row.pre = row.post = 1.0;
-  row.hi = wide_sum(x, d, 1.0) / n;
+  row.hi = wide_sum(x, d, 1.0, ahead) / n;
   Sums sums = centred_sums(x, d, row);
   if (wide_row_needs_scale(sums, row)) {
     if (row.pre != 1.0) row.hi = wide_sum(x, d, row.pre) / n;

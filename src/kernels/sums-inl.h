@@ -114,10 +114,16 @@ HWY_INLINE Sums segment_centred_sums(const double* HWY_RESTRICT x, size_t n, con
   if (i < n) sums.add_n(centred<kScaled>(load_n(x + i, n - i), row), n - i);
   return sums.folded();
 }
-HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double pre) {
+HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double pre, int64_t ahead) {
   const F64x16 scale = fill(pre);
   F64x16 s = fill(0.0);
   size_t i = 0;
+  if (ahead)
+    for (; i + kLanes <= n; i += kLanes) {
+      prefetch(x + ahead + i);
+      prefetch(x + ahead + i + kLanes / 2);
+      s = s + load(x + i) * scale;
+    }
   for (; i + kLanes <= n; i += kLanes) s = s + load(x + i) * scale;
   if (i < n) s = s + load_n(x + i, n - i) * scale;
   return {fold(s), 0.0};
@@ -140,10 +146,10 @@ HWY_NOINLINE Sums centred_sums(const T* HWY_RESTRICT x, int64_t n, float hi) {
     tree.push(segment_centred_sums(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), hi));
   return tree.total();
 }
-HWY_INLINE double wide_sum(const double* HWY_RESTRICT x, int64_t n, double pre) {
+HWY_INLINE double wide_sum(const double* HWY_RESTRICT x, int64_t n, double pre, int64_t ahead = 0) {
   Tree<Sums> tree;
   for (int64_t i = 0; i < n; i += kWideSegment)
-    tree.push(segment_wide_sums(x + i, static_cast<size_t>(HWY_MIN(kWideSegment, n - i)), pre));
+    tree.push(segment_wide_sums(x + i, static_cast<size_t>(HWY_MIN(kWideSegment, n - i)), pre, ahead));
   return tree.total().a;
 }
 inline HWY_NOINLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, const WideRow& row) {
