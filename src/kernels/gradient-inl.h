@@ -191,9 +191,9 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
   grad.B = sums.b / n;
 }
 
-// From sums to scalars. What float32 could not hold well, is false here, and summed again as an exact row: below 2^-60,
+// From sums to scalars. What float32 could not hold well, is false here, and summed again as an exact row: below 2^-50,
 // products that float32 flushes could matter; above 2^60, what follows could overflow.
-constexpr float kLeastG = 0x1p-60f, kLargestG = 0x1p60f;
+constexpr float kLeastG = 0x1p-50f, kLargestG = 0x1p60f;
 template <class D>
 HWY_INLINE auto plain_gradient_scalars(D f64, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> lo, hn::Vec<D> rstd, double inv_d,
                                        float* A_out, float* K_out) {
