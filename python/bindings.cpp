@@ -174,4 +174,6 @@ NB_MODULE(_core, m) {
   m.def("isa_names", &isa_names);
   m.def("set_num_threads", [](int32_t n) { raise_unless_ok(truenorm_set_num_threads(n)); }, "num_threads"_a);
   m.def("get_num_threads", [] { return truenorm_get_num_threads(); });
+  m.def("set_thread_wait", [](int32_t microseconds) { raise_unless_ok(truenorm_set_thread_wait(microseconds)); }, "microseconds"_a);
+  m.def("get_thread_wait", [] { return truenorm_get_thread_wait(); });
 }

@@ -197,6 +197,8 @@ TEST_F(CppApi, Process) {
   EXPECT_EQ(get_num_threads(), 3);
   set_num_threads(0);
   EXPECT_EQ(get_num_threads(), before);
+  EXPECT_EQ(get_thread_wait(), 0);
+  EXPECT_THROW(set_thread_wait(-5), Error);
 }
 
 // ---------------------------------------------------------------- errors

@@ -9,7 +9,7 @@ for NumPy, PyTorch, JAX and other CPU arrays. ``truenorm.torch`` has drop-in rep
 from . import _core
 from ._cache import LayerNormCache
 from ._layer_norm import layer_norm, layer_norm_backward, layer_norm_forward
-from ._process import get_isa, get_num_threads, set_num_threads
+from ._process import get_isa, get_num_threads, get_thread_wait, set_num_threads, set_thread_wait
 
 __version__: str = _core.version()
 spec_version: int = _core.spec_version()
@@ -18,9 +18,11 @@ __all__ = [
     "LayerNormCache",
     "get_isa",
     "get_num_threads",
+    "get_thread_wait",
     "layer_norm",
     "layer_norm_backward",
     "layer_norm_forward",
     "set_num_threads",
+    "set_thread_wait",
     "spec_version",
 ]

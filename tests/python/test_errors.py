@@ -135,6 +135,8 @@ ERRORS = {
         "out shares memory with x",
     ),
     "process threads": (lambda: truenorm.set_num_threads(0), ValueError, "num_threads is 0"),
+    "thread wait": (lambda: truenorm.set_thread_wait(-1), ValueError, "microseconds is -1"),
+    "thread wait, text": (lambda: truenorm.set_thread_wait("2"), TypeError, "microseconds is '2'"),
     "process threads, text": (lambda: truenorm.set_num_threads("2"), TypeError, "num_threads is '2'"),
 }
 

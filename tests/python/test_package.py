@@ -68,6 +68,8 @@ def test_signatures():
         (truenorm.layer_norm_backward, "(dy, cache, *, num_threads=None)"),
         (truenorm.set_num_threads, "(num_threads)"),
         (truenorm.get_num_threads, "()"),
+        (truenorm.set_thread_wait, "(microseconds)"),
+        (truenorm.get_thread_wait, "()"),
         (truenorm.get_isa, "()"),
     ):
         bare = inspect.signature(function)
