@@ -32,6 +32,7 @@ ci     libclang-rt-16-dev     file    /usr/lib/llvm-16/lib/clang/16/include/fuzz
 ci     g++-aarch64-linux-gnu  command aarch64-linux-gnu-g++
 ci     googletest             file    /usr/src/googletest/CMakeLists.txt
 ci     qemu-user              command qemu-aarch64
+ci     valgrind               header  valgrind/callgrind.h
 '
 python=${PYTHON:-python3}
 
