@@ -52,7 +52,7 @@ class Placed {
 
 class Large : public testing::TestWithParam<std::tuple<Types, int64_t>> {};
 INSTANTIATE_TEST_SUITE_P(Widths, Large,
-                         testing::Combine(testing::ValuesIn(primary_types()), testing::Values(33, 768, 1030, 70000)));
+                         testing::Combine(testing::ValuesIn(primary_types()), testing::Values(33, 64, 768, 1030, 70000)));
 
 TEST_P(Large, EveryAlignment) {
   const auto& [t, d] = GetParam();
@@ -73,9 +73,10 @@ TEST_P(Large, EveryAlignment) {
     ran_on(level);
     // Rows one after another, all at the same alignment, and at all of them; each level begins with another one.
     const int64_t pads[] = {0, (64 / element - d % (64 / element)) % (64 / element), 3};
-    for (int repeat = 0; repeat < (full_grid() ? 12 : 1); ++repeat, ++turn) {
-      const int64_t pad = pads[(turn + d) % 3];
-      const int64_t offset = turn * 5 % (64 / element), stride = d + pad;
+    for (int repeat = 0; repeat < (full_grid() ? 12 : 2); ++repeat, ++turn) {
+      // Every other time only the first row starts a line.
+      const int64_t pad = repeat % 2 ? 3 : pads[(turn + d) % 3];
+      const int64_t offset = repeat % 2 ? 0 : turn * 5 % (64 / element), stride = d + pad;
       const truenorm_options options = on_level(level, turn % 2 == 0 ? 1 : 3);
       SCOPED_TRACE(level + ", offset " + std::to_string(offset) + ", stride " + std::to_string(stride));
       Placed y(t.y, rows, d, stride, offset);

@@ -10,6 +10,7 @@
 #include "forward-inl.h"
 #include "lanes-inl.h"
 #include "memory-inl.h"
+#include "pairs-inl.h"
 #include "stats-inl.h"
 #include "types.h"
 

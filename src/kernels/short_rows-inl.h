@@ -25,7 +25,7 @@ struct NarrowRows {
   using O = O_;
   using Finish = PlainFinish;
   static constexpr bool kQuick = false;
-  static constexpr size_t kStreamStart = sizeof(O);  // any element may be the first of the streamed ones
+  static constexpr bool kAnyStart = true;  // any element may be the first of the streamed ones
 
   // n columns of a row finished, and later_n of a later row summed.
   template <bool kStream, bool kAhead>
@@ -60,7 +60,7 @@ struct QuickRows {
   using O = BFloat16;
   using Finish = QuickFinish;
   static constexpr bool kQuick = true;
-  static constexpr size_t kStreamStart = kStreamAlign;  // pairs and split parameters cannot be shifted
+  static constexpr bool kAnyStart = false;  // pairs and split parameters cannot be shifted
 
   template <bool kStream, bool kAhead>
   static HWY_INLINE Partial finish_and_sum(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
@@ -105,8 +105,6 @@ class ShortRows {
     streams_ = task.traffic.past_caches;
     stages_ = streams_ && task.y_stride == d_ && size_ * row_bytes <= static_cast<int64_t>(kStageBytes) &&
               (row_bytes <= 256 || row_bytes % static_cast<int64_t>(kStreamAlign) != 0);
-    if (Method::kStreamStart > sizeof(O) && (row_bytes % static_cast<int64_t>(kStreamAlign) != 0 || before_stream(static_cast<O*>(task.y)) != 0))
-      streams_ = stages_;
     whole_rows_ = d_ <= kNarrowSegment && (!streams_ || stages_ || (row_bytes % static_cast<int64_t>(kStreamAlign) == 0 &&
                                                                     task.y_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0 &&
                                                                     before_stream(static_cast<O*>(task.y)) == 0));
@@ -206,12 +204,13 @@ class ShortRows {
     const Finish finish(done.scalars, static_cast<size_t>(k));
     for (int64_t begin = 0; begin < d_; begin += kNarrowSegment) {
       const size_t n = static_cast<size_t>(HWY_MIN(kNarrowSegment, d_ - begin));
-      size_t head = 0;
-      if (streams_ && !stages_ && (head = HWY_MIN(before_stream(y + begin), n)) != 0)
+      size_t head = streams_ && !stages_ ? HWY_MIN(before_stream(y + begin), n) : 0;
+      const bool streams = streams_ && !stages_ && (Method::kAnyStart || head == 0);
+      if (!streams) head = 0;
+      if (head)
         Method::template finish_columns<false>(finish, x + begin, y + begin, gamma_ + begin, beta_ + begin, head);
       const int64_t from = begin + static_cast<int64_t>(head);
       const Span span{finish, x + from, y + from, from, n - head, later + begin, n};
-      const bool streams = streams_ && !stages_;
       set_sums(next, k, begin, ahead_ ? (streams ? both<true, true>(span) : both<false, true>(span))
                                       : (streams ? both<true, false>(span) : both<false, false>(span)));
     }

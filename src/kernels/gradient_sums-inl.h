@@ -1,0 +1,307 @@
+// The sums over a row that its gradient needs, A = mean(g) and B = mean(g * x_hat), and the scalars made of them.
+#if defined(TRUENORM_GRADIENT_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRUENORM_GRADIENT_SUMS_INL_H_
+#undef TRUENORM_GRADIENT_SUMS_INL_H_
+#else
+#define TRUENORM_GRADIENT_SUMS_INL_H_
+#endif
+
+#include "gradient-inl.h"
+#include "kernels.h"
+#include "lanes-inl.h"
+#include "parameters-inl.h"
+#include "stats-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace truenorm {
+namespace HWY_NAMESPACE {
+
+// Sums of g and g*c of a plain row. Elements 16 apart are added in float32 first, which halves what is to be widened.
+struct PlainGradientSums {
+  F64x16 a, b;
+  F32x16 gmax;
+  HWY_INLINE PlainGradientSums() : a(fill(0.0)), b(a), gmax(fill(0.0f)) {}
+  HWY_INLINE void add(const F32x16& g0, const F32x16& c0, const F32x16& g1, const F32x16& c1) {
+    a = a + widen(g0 + g1);
+    b = b + widen(fma(g1, c1, g0 * c0));
+    gmax = max_abs(max_abs(gmax, g0), g1);
+  }
+};
+
+// The distances in elements to the rows that are fetched meanwhile; 0: none are.
+struct Ahead {
+  int64_t x, dy;
+};
+constexpr int64_t kAheadBytes = int64_t{1} << 14;
+
+struct GradSums {
+  Sums sums;
+  float gmax;  // largest |g|, of plain rows
+};
+HWY_INLINE GradSums merge(const GradSums& l, const GradSums& r) {
+  return {merge(l.sums, r.sums), HWY_MAX(l.gmax, r.gmax)};
+}
+
+template <class Gradient, class T, class G>
+HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
+                                          const Compute<T>* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
+  F64x16 a = fill(0.0), b = fill(0.0);
+  F32x16 gmax = fill(0.0f);
+  size_t i = 0;
+  if (ahead.x)
+    for (; i + kLanes <= n; i += kLanes) {
+      prefetch(x + ahead.x + i);
+      prefetch(dy + ahead.dy + i);
+      if constexpr (sizeof(T) == 8) {
+        prefetch(x + ahead.x + i + kLanes / 2);
+        prefetch(dy + ahead.dy + i + kLanes / 2);
+      }
+      gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
+    }
+  for (; i + kLanes <= n; i += kLanes) gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
+  if (i < n) {
+    // The filling has dy = 0, and an x of this row so that its x_hat is a number whenever the row's are: it adds 0.
+    const Tail<T> x_rest(x + i, n - i, x[i]);
+    gradient.sum(load(x_rest.values), load_n(dy + i, n - i), load_n(gamma + i, n - i), a, b, gmax);
+  }
+  return {{fold(a), fold(b)}, largest(gmax)};
+}
+
+template <bool kAhead, class T, class G>
+HWY_INLINE PlainGradientSums plain_segment_sums(const VF32& hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
+                                       const float* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
+  PlainGradientSums sums;
+  F32x16 shift;
+  for (size_t i = 0; i < kF32Vectors; ++i) shift.v[i] = hi;
+  size_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    if constexpr (kAhead) {
+      prefetch(x + ahead.x + i);
+      if constexpr (sizeof(T) == 4) prefetch(x + ahead.x + i + kLanes);
+    }
+    const size_t k = i + kLanes;
+    sums.add(load(gamma + i) * load(dy + i), load(x + i) - shift, load(gamma + k) * load(dy + k), load(x + k) - shift);
+  }
+  if (i < n) {  // filled with dy = 0, which adds nothing
+    const size_t first = HWY_MIN(n - i, kLanes), second = n - i - first;
+    const F32x16 zero = fill(0.0f);
+    const F32x16 g0 = first < kLanes ? load_n(gamma + i, first) * load_n(dy + i, first) : load(gamma + i) * load(dy + i);
+    const F32x16 c0 = (first < kLanes ? load_n(x + i, first) : load(x + i)) - shift;
+    if (second == 0) sums.add(g0, c0, zero, zero);
+    else sums.add(g0, c0, load_n(gamma + i + kLanes, second) * load_n(dy + i + kLanes, second), load_n(x + i + kLanes, second) - shift);
+  }
+  return sums;
+}
+template <class T, class G>
+HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* x, const G* dy, const float* gamma, size_t n, const Ahead& ahead) {
+  const VF32 shift = hn::Set(F32(), hi);
+  return ahead.x ? plain_segment_sums<true>(shift, x, dy, gamma, n, ahead) : plain_segment_sums<false>(shift, x, dy, gamma, n, ahead);
+}
+
+// By the row's kind.
+template <class T, class G>
+HWY_NOINLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
+                                   const Ahead& ahead) {
+  if (grad.row.kind == RowKind::Plain) {
+    const PlainGradientSums sums = plain_segment_sums(grad.row.hi, x, dy, gamma, n, ahead);
+    return {{fold(sums.a), fold(sums.b)}, largest(sums.gmax)};
+  }
+  return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
+}
+inline HWY_NOINLINE GradSums segment_sums(const WideGrad& grad, const double* x, const double* dy, const double* gamma, size_t n,
+                                   const Ahead& ahead) {
+  if (grad.row.kind == RowKind::Plain) return segment_gradient_sums(WideGradient<false>(grad), x, dy, gamma, n, ahead);
+  return segment_gradient_sums(WideGradient<true>(grad), x, dy, gamma, n, ahead);
+}
+
+// NaN and infinities in g make the whole row's dx NaN.
+template <class Grad>
+HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
+  const bool finite = is_finite(sums.a) && is_finite(sums.b);
+  grad.A = finite ? sums.a / n : static_cast<double>(NAN);
+  grad.B = sums.b / n;
+}
+
+// From sums to scalars. What float32 could not hold well, is false here, and summed again as an exact row: below 2^-50,
+// products that float32 flushes could matter; above 2^60, what follows could overflow.
+constexpr float kLeastG = 0x1p-50f, kLargestG = 0x1p60f;
+template <class D>
+HWY_INLINE auto plain_gradient_scalars(D f64, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> lo, hn::Vec<D> rstd, double inv_d,
+                                       float* A_out, float* K_out) {
+  const hn::Rebind<float, D> f32;
+  const auto inv = hn::Set(f64, inv_d), zero = hn::Zero(f64);
+  const auto K = hn::Mul(hn::Mul(hn::Sub(b, hn::Mul(lo, a)), inv), hn::Mul(rstd, rstd));
+  hn::StoreU(hn::DemoteTo(f32, hn::Sub(hn::Mul(a, inv), hn::Mul(lo, K))), f32, A_out);
+  hn::StoreU(hn::DemoteTo(f32, K), f32, K_out);
+  const auto rstd_fits = hn::And(hn::Ge(rstd, hn::Set(f64, 0x1p-20)), hn::Le(rstd, hn::Set(f64, 0x1p20)));
+  const auto finite = hn::And(hn::Eq(hn::Sub(a, a), zero), hn::Eq(hn::Sub(b, b), zero));
+  return hn::And(rstd_fits, finite);
+}
+HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad) {
+  const double n = static_cast<double>(d);
+  if (grad.row.kind == RowKind::Exact) {
+    set_means(total.sums, n, grad);
+    return true;
+  }
+  const hn::CappedTag<double, 1> f64;
+  const auto fits = plain_gradient_scalars(f64, hn::Set(f64, total.sums.a), hn::Set(f64, total.sums.b),
+                                           hn::Set(f64, grad.row.mean - static_cast<double>(grad.row.hi)), hn::Set(f64, grad.row.rstd),
+                                           1.0 / n, &grad.A32, &grad.K);
+  if ((total.gmax == 0 || (total.gmax >= kLeastG && total.gmax <= kLargestG)) && hn::AllTrue(f64, fits)) return true;
+  grad.row.kind = RowKind::Exact;
+  return false;
+}
+HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, WideGrad& grad) {
+  set_means(total.sums, static_cast<double>(d), grad);
+  return true;
+}
+
+template <class T>
+struct GradOf {
+  static constexpr int64_t kSegment = kNarrowSegment;
+  static HWY_INLINE NarrowGrad& get(GradRow& row) { return row.narrow; }
+  static HWY_INLINE const NarrowGrad& get(const GradRow& row) { return row.narrow; }
+};
+template <>
+struct GradOf<double> {
+  static constexpr int64_t kSegment = kWideSegment;
+  static HWY_INLINE WideGrad& get(GradRow& row) { return row.wide; }
+  static HWY_INLINE const WideGrad& get(const GradRow& row) { return row.wide; }
+};
+
+// The row as backward sees it, from the record of forward or from x.
+template <class T>
+HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
+  decltype(to_saved(row_statistics(x, task.d, task.eps))) saved;
+  if (task.saved)
+    memcpy(&saved, static_cast<const char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), sizeof(saved));
+  else
+    saved = to_saved(row_statistics(x, task.d, task.eps));
+  return from_saved(saved, first_element(x));
+}
+
+HWY_INLINE int64_t gradient_rows(int64_t d) { return d <= 512 ? kBatch : d <= 2048 ? 4 : 2; }
+
+// How far ahead of rows that end at `last` x is fetched; dy is when the columns are at work (backward-inl.h).
+template <class T>
+HWY_INLINE Ahead fetched_ahead(const BackwardTask& task, int64_t last) {
+  const int64_t rows = HWY_MAX(kAheadBytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+  return task.traffic.from_memory && last + rows <= task.rows ? Ahead{rows * task.x_stride, rows * task.dy_stride} : Ahead{};
+}
+HWY_INLINE bool all_plain(const GradRow* grads, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r)
+    if (grads[r].narrow.row.kind != RowKind::Plain) return false;
+  return true;
+}
+
+// The segments of a block of n columns of one row, in order.
+template <class Grad, class T, class G>
+HWY_INLINE void push_block(Tree<GradSums>& tree, const Grad& grad, const T* x, const G* dy, const Compute<T>* gamma, int64_t n,
+                           const Ahead& ahead = {}) {
+  for (int64_t i = 0; i < n; i += GradOf<T>::kSegment)
+    tree.push(segment_sums(grad, x + i, dy + i, gamma + i, static_cast<size_t>(HWY_MIN(GradOf<T>::kSegment, n - i)), ahead));
+}
+
+// Sums of up to kBatch rows, those in `which`, block by block of columns.
+template <class T, class G>
+HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
+                              GradRow* grads) {
+  Tree<GradSums> tree[kBatch];
+  const Ahead ahead = fetched_ahead<T>(task, first + rows);
+  for (int64_t begin = 0; begin < task.d; begin += kColumns) {
+    const int64_t end = HWY_MIN(begin + kColumns, task.d);
+    const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
+    for (int64_t r = 0; r < rows; ++r) {
+      if (!(which >> r & 1)) continue;
+      const T* x = static_cast<const T*>(task.x) + (first + r) * task.x_stride;
+      const G* dy = static_cast<const G*>(task.dy) + (first + r) * task.dy_stride;
+      push_block(tree[r], GradOf<T>::get(grads[r]), x + begin, dy + begin, gamma_block, end - begin, ahead);
+    }
+  }
+  uint32_t again = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    if (which >> r & 1 && !set_gradient(tree[r].total(), task.d, GradOf<T>::get(grads[r]))) again |= 1u << r;
+  return again;
+}
+
+// The largest of the lanes is 0 or between the limits; cheaper than finding it.
+HWY_INLINE bool largest_fits(const F32x16& gmax) {
+  auto large = hn::Gt(gmax.v[0], hn::Set(F32(), kLargestG));
+  auto enough = hn::Ge(gmax.v[0], hn::Set(F32(), kLeastG));
+  TRUENORM_UNROLL
+  for (size_t i = 1; i < kF32Vectors; ++i) {
+    large = hn::Or(large, hn::Gt(gmax.v[i], hn::Set(F32(), kLargestG)));
+    enough = hn::Or(enough, hn::Ge(gmax.v[i], hn::Set(F32(), kLeastG)));
+  }
+  return hn::AllFalse(F32(), large) && (!hn::AllFalse(F32(), enough) || is_zero(gmax));
+}
+
+// As many plain rows of one segment as a vector has lanes: folded together, their scalars made side by side. Bits of rows
+// that must be summed again.
+template <class T, class G>
+HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, GradRow* grads) {
+  VF64 a[kF64Lanes], b[kF64Lanes];
+  HWY_ALIGN double lo[kF64Lanes], rstd[kF64Lanes];
+  uint32_t g_fits = 0;
+  HWY_ALIGN float A[kF64Lanes], K[kF64Lanes];
+  const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
+  const G* dy = static_cast<const G*>(task.dy) + first * task.dy_stride;
+  for (size_t r = 0; r < kF64Lanes; ++r, x += task.x_stride, dy += task.dy_stride) {
+    const NarrowRow& row = grads[r].narrow.row;
+    const PlainGradientSums sums = plain_segment_sums(row.hi, x, dy, gamma, static_cast<size_t>(task.d), ahead);
+    a[r] = fold_vectors(sums.a);
+    b[r] = fold_vectors(sums.b);
+    g_fits |= static_cast<uint32_t>(largest_fits(sums.gmax)) << r;
+    lo[r] = row.mean - static_cast<double>(row.hi);
+    rstd[r] = row.rstd;
+  }
+  const F64 f64;
+  const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), hn::Load(f64, lo), hn::Load(f64, rstd),
+                                           1.0 / static_cast<double>(task.d), A, K);
+  uint32_t again = 0;
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(f64, fits, bits);
+  for (size_t r = 0; r < kF64Lanes; ++r) {
+    grads[r].narrow.A32 = A[r];
+    grads[r].narrow.K = K[r];
+    if (bits[0] & g_fits & (1u << r)) continue;
+    grads[r].narrow.row.kind = RowKind::Exact;
+    again |= 1u << r;
+  }
+  return again;
+}
+
+template <class T, class G>
+HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, GradRow* grads) {
+  for (int64_t r = 0; r < rows; ++r)
+    GradOf<T>::get(grads[r]).row = backward_row(task, static_cast<const T*>(task.x) + (first + r) * task.x_stride, first + r);
+  uint32_t which = (1u << rows) - 1, again = 0;
+  if constexpr (sizeof(T) < 8) {
+    constexpr int64_t kLaneRows = static_cast<int64_t>(kF64Lanes);
+    if (task.d <= kNarrowSegment && rows >= kLaneRows) {
+      const float* const g = gamma.block(0, static_cast<size_t>(task.d));
+      const Ahead ahead = fetched_ahead<T>(task, first + rows);
+      for (int64_t r = 0; r + kLaneRows <= rows; r += kLaneRows) {
+        if (!all_plain(grads + r, kLaneRows)) continue;
+        again |= sum_short_rows<T, G>(task, g, first + r, ahead, grads + r) << r;
+        which &= ~(((1u << kLaneRows) - 1) << r);
+      }
+    }
+  }
+  if (which) again |= sum_group<T, G>(task, gamma, first, rows, which, grads);
+  if (again) sum_group<T, G>(task, gamma, first, rows, again, grads);
+}
+
+template <class T, class G>
+void backward_sums(const BackwardTask& task) {
+  Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
+  const int64_t group = gradient_rows(task.d);
+  for (int64_t first = 0; first < task.rows; first += group)
+    group_sums<T, G>(task, gamma, first, HWY_MIN(group, task.rows - first), task.grad_rows + first);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace truenorm
+HWY_AFTER_NAMESPACE();
+
+#endif  // TRUENORM_GRADIENT_SUMS_INL_H_
