@@ -86,7 +86,7 @@ Sums row_sums(std::int64_t d, std::int64_t segment, Term term) {
                     [&](std::int64_t k) { return segment_sums(k * segment, std::min(d, (k + 1) * segment), term); },
                     [](Sums l, Sums r) { return Sums{l.a + r.a, l.b + r.b}; });
 }
-inline constexpr std::int64_t kNarrowSegment = 1024, kWideSegment = 256;
+inline constexpr std::int64_t kNarrowSegment = 1024, kWideSegment = 128;
 
 // ---------------------------------------------------------------- float32 and half rows
 template <class T> constexpr bool is_wide = std::is_same_v<T, double>;
@@ -146,11 +146,21 @@ inline WideRow wide_row(const double* x, std::int64_t d, double eps) {
     return row_sums(d, kWideSegment, [&](std::int64_t i, double& s, double&) { s += x[i] * row.pre; }).a / n;
   };
   const auto centred = [&] {
-    return row_sums(d, kWideSegment, [&](std::int64_t i, double& s, double& q) {
-      const double c = (x[i] * row.pre - row.hi) * row.post;
-      s += c;
-      q += c * c;
-    });
+    struct Node { Sums sums; double error; };  // of q: two-sum keeps what its merges lose
+    const Node total = tree<Node>(
+        0, (d + kWideSegment - 1) / kWideSegment,
+        [&](std::int64_t k) {
+          return Node{segment_sums(k * kWideSegment, std::min(d, (k + 1) * kWideSegment), [&](std::int64_t i, double& s, double& q) {
+            const double c = (x[i] * row.pre - row.hi) * row.post;
+            s += c;
+            q += c * c;
+          }), 0};
+        },
+        [](Node l, Node r) {
+          const double q = l.sums.b + r.sums.b, part = q - l.sums.b;
+          return Node{{l.sums.a + r.sums.a, q}, (l.error + r.error) + ((l.sums.b - (q - part)) + (r.sums.b - part))};
+        });
+    return Sums{total.sums.a, total.sums.b + total.error};
   };
   row.hi = mean_of();
   Sums sums = centred();

@@ -50,6 +50,7 @@ struct BackwardTask {
 inline constexpr int64_t kPiece = int64_t{1} << 16;
 struct Part {
   Sums sums;
+  double error;  // float64 rows: of the sum of c*c
   float gmax;
 };
 struct LongRow {

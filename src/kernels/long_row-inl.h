@@ -71,8 +71,13 @@ struct LongRowOf {
       if constexpr (kWide) part.sums = {wide_sum(x, n, grad(row).row.pre), 0.0};
       else part.sums = raw_sums(x, n);
     } else if (row.step == kCentred) {
-      if constexpr (kWide) part.sums = centred_sums(x, n, grad(row).row);
-      else part.sums = centred_sums(x, n, grad(row).row.hi);
+      if constexpr (kWide) {
+        const CentredTotal total = centred_total(x, n, grad(row).row);
+        part.sums = total.sums;
+        part.error = total.error;
+      } else {
+        part.sums = centred_sums(x, n, grad(row).row.hi);
+      }
     } else {
       Parameter<T> gamma(gamma_ref, n, Compute<T>{1});
       const G* dy = static_cast<const G*>(dy_row) + begin;
@@ -103,12 +108,15 @@ struct LongRowOf {
         row.step = kCentred;
         return true;
       }
-      if (wide_row_needs_scale(total.sums, g.row)) {
+      Tree<CentredTotal> centred;
+      for (int64_t i = 0; i < count; ++i) centred.push({parts[i].sums, parts[i].error});
+      const Sums sums = value(centred.total());
+      if (wide_row_needs_scale(sums, g.row)) {
         row.step = g.row.pre != 1.0 ? kRawSums : kCentred;
         return true;
       }
-      if (wide_row_needs_mean(total.sums, d, g.row)) return true;
-      wide_row_from_sums(total.sums, d, eps, g.row);
+      if (wide_row_needs_mean(sums, d, g.row)) return true;
+      wide_row_from_sums(sums, d, eps, g.row);
     } else if (row.step == kQuickSums) {
       if constexpr (kIsQuick<T, T>) row.quick = quick_row_from_sums(tree.total().sums, d, eps);
       if (!row.quick.enough || row.statistics) {

@@ -16,6 +16,14 @@ namespace HWY_NAMESPACE {
 
 HWY_INLINE Sums merge(const Sums& l, const Sums& r) { return {l.a + r.a, l.b + r.b}; }
 
+// Knuth's two-sum keeps what is lost of c*c, so that the variance of a float64 row is as good at any length.
+HWY_INLINE CentredTotal merge(const CentredTotal& l, const CentredTotal& r) {
+  const Sums sums = merge(l.sums, r.sums);
+  const double part = sums.b - l.sums.b;
+  return {sums, (l.error + r.error) + ((l.sums.b - (sums.b - part)) + (r.sums.b - part))};
+}
+HWY_INLINE Sums value(const CentredTotal& total) { return {total.sums.a, total.sums.b + total.error}; }
+
 // The binary tree over parts of equal length whose left child is the largest power of two of parts: parts are pushed in
 // order, and equal subtrees merge at once. The stack holds one subtree per bit of the number of parts.
 template <class Node>
@@ -152,15 +160,16 @@ HWY_INLINE double wide_sum(const double* HWY_RESTRICT x, int64_t n, double pre, 
     tree.push(segment_wide_sums(x + i, static_cast<size_t>(HWY_MIN(kWideSegment, n - i)), pre, ahead));
   return tree.total().a;
 }
-inline HWY_NOINLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, const WideRow& row) {
-  Tree<Sums> tree;
+inline HWY_NOINLINE CentredTotal centred_total(const double* HWY_RESTRICT x, int64_t n, const WideRow& row) {
+  Tree<CentredTotal> tree;
   const bool scaled = row.pre != 1.0 || row.post != 1.0;
   for (int64_t i = 0; i < n; i += kWideSegment) {
     const size_t count = static_cast<size_t>(HWY_MIN(kWideSegment, n - i));
-    tree.push(scaled ? segment_centred_sums<true>(x + i, count, row) : segment_centred_sums<false>(x + i, count, row));
+    tree.push({scaled ? segment_centred_sums<true>(x + i, count, row) : segment_centred_sums<false>(x + i, count, row), 0.0});
   }
   return tree.total();
 }
+HWY_INLINE Sums centred_sums(const double* HWY_RESTRICT x, int64_t n, const WideRow& row) { return value(centred_total(x, n, row)); }
 
 HWY_INLINE double first_element(const float* x) { return static_cast<double>(*x); }
 HWY_INLINE double first_element(const double* x) { return *x; }

@@ -16,7 +16,7 @@ struct BFloat16 {
 
 // Elements per segment of a row sum (docs/numerics.md). Segments are also what threads share of a long row.
 inline constexpr int64_t kNarrowSegment = 1024;  // float32 and half rows
-inline constexpr int64_t kWideSegment = 256;     // float64 rows
+inline constexpr int64_t kWideSegment = 128;     // float64 rows
 // Columns of a block: whole segments of either kind, and 4 KiB of float32 parameters.
 inline constexpr int64_t kColumns = kNarrowSegment;
 static_assert(kColumns % kWideSegment == 0);
@@ -25,6 +25,12 @@ static_assert(kColumns % kWideSegment == 0);
 struct Sums {
   double a;
   double b;
+};
+
+// Sums of c and c*c of a float64 row, and what adding up the latter has lost so far.
+struct CentredTotal {
+  Sums sums;
+  double error;
 };
 
 enum class RowKind : int32_t {
