@@ -101,10 +101,10 @@ test-python: build python ## Run the tests of the Python package, the command an
 # ---------------------------------------------------------------- Python, in a virtual environment of its own
 .PHONY: python
 python: ## Install the Python package and what its tests need into .venv
-	@$(REQUIRE) build python
+	@$(REQUIRE) build cli python
 	@$(MAKE) --no-print-directory $(VENV)/.package
 
-PACKAGE_SOURCES := $(shell find include src cmake python -type f ! -name '*.pyc') \
+PACKAGE_SOURCES := $(shell find include src cmake python cli -type f ! -name '*.pyc') \
                    $(wildcard CMakeLists.txt pyproject.toml README.md LICENSE)
 
 # A list of requirements into the environment, and a file that says when.
