@@ -133,10 +133,10 @@ void add_apply(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  truenorm apply x.npy -o y.npy\n"
-      "  truenorm apply x.npy -o y.npy --gamma gamma.npy --beta beta.npy --eps 1e-12\n"
+      "  truenorm apply x.npy -o y.npy --gamma gamma.npy --beta 0.5 --eps 1e-12\n"
       "  truenorm apply x.npy -o y.npy \\\n"
       "    --prefix model.safetensors:encoder.layer.3.output.LayerNorm\n"
-      "  truenorm apply batch.npz:hidden -o y.npy --axis 1 --save-stats stats.npy\n"
+      "  truenorm apply batch.npz:hidden -o y.npy --axis 1 --save-stats s.npy\n"
       "  zcat x.npy.gz | truenorm apply - -o - | gzip > y.npy.gz");
   command->callback([options] { run(*options); });
 }

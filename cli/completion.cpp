@@ -160,7 +160,8 @@ void add_completion(CLI::App& app) {
   command->add_option("shell", *shell, "bash, zsh or fish")->type_name("SHELL")->required();
   command->footer(
       "Examples:\n"
-      "  truenorm completion bash > ~/.local/share/bash-completion/completions/truenorm\n"
+      "  truenorm completion bash \\\n"
+      "    > ~/.local/share/bash-completion/completions/truenorm\n"
       "  truenorm completion zsh > ~/.zfunc/_truenorm\n"
       "  truenorm completion fish > ~/.config/fish/completions/truenorm.fish");
   command->callback([shell, &app] {

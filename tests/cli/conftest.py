@@ -25,7 +25,7 @@ class Command:
         environment.update({"LC_ALL": "C.UTF-8"}, **(env or {}))
         return subprocess.run(
             [self.program, *map(str, arguments)],
-            capture_output=True, text=True, encoding="utf-8", timeout=60, cwd=self.cwd, env=environment, **options,
+            capture_output=True, text=True, encoding="utf-8", timeout=600, cwd=self.cwd, env=environment, **options,
         )
 
     def ok(self, *arguments, **options):

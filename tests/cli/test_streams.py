@@ -21,21 +21,22 @@ def rows(shape, dtype=np.float32, seed=7):
     return (np.random.default_rng(seed).standard_normal(shape) * 3 + 2).astype(dtype)
 
 
-def heed_interrupts():
-    """Shells start what runs in the background with interrupts ignored, and children inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def heed_signals():
+    """Shells start what runs in the background with interrupts ignored, nohup does so with hangups, and children inherit it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def start(truenorm, *arguments, **options):
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
     return subprocess.Popen([truenorm.program, *map(str, arguments)], cwd=truenorm.cwd, env=environment,
-                            preexec_fn=heed_interrupts, **options)
+                            preexec_fn=heed_signals, **options)
 
 
 def through_pipe(truenorm, content, *arguments):
     """Runs the command with `content` in a pipe; gives back its exit code, output and messages."""
     with start(truenorm, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        out, messages = process.communicate(content, timeout=60)
+        out, messages = process.communicate(content, timeout=600)
     return process.returncode, out, messages.decode()
 
 
@@ -116,7 +117,7 @@ def test_signals_leave_nothing(truenorm, tmp_path, number):
         process.stdin.flush()
         time.sleep(0.1)
         process.send_signal(number)
-        process.wait(timeout=30)
+        process.wait(timeout=600)
         process.stdin.close()
         assert process.stderr.read() == b""
     assert process.returncode == -number
@@ -125,21 +126,21 @@ def test_signals_leave_nothing(truenorm, tmp_path, number):
 
 def test_a_hundred_kills_leave_the_old_file_or_the_new_one(truenorm, tmp_path):
     make(tmp_path, (6000, 768))
-    began = time.monotonic()
     truenorm.ok("apply", "x.npy", "-o", "y.npy")
-    whole = time.monotonic() - began
     new = (tmp_path / "y.npy").read_bytes()
     seed = random.randrange(10**6)
     numbers = random.Random(seed)
     outcomes = {"old": 0, "new": 0}
+    latest = 0.1  # seconds; follows what the work takes on this machine at this moment
     for i in range(100):
         (tmp_path / "y.npy").write_text("old")
         with start(truenorm, "apply", "x.npy", "-o", "y.npy", stderr=subprocess.DEVNULL) as process:
-            time.sleep(numbers.uniform(0, 1.3 * whole))
+            time.sleep(numbers.uniform(0, latest))
             process.kill()
         content = (tmp_path / "y.npy").read_bytes()
         assert content in (b"old", new), f"kill {i}, seed {seed}: {len(content)} bytes"
         outcomes["new" if content == new else "old"] += 1
+        latest *= 0.8 if content == new else 1.1
         for left in set(os.listdir(tmp_path)) - {"x.npy", "y.npy"}:
             assert left.startswith(".truenorm-"), f"kill {i}, seed {seed}: {left}"
             os.unlink(tmp_path / left)
@@ -231,7 +232,7 @@ def test_progress_on_a_terminal_after_a_second(truenorm, tmp_path):
             time.sleep(0.12)
         process.stdin.close()
         shown = b""
-        while select.select([ours], [], [], 10)[0]:
+        while select.select([ours], [], [], 600)[0]:
             try:
                 shown += os.read(ours, 4096)
             except OSError:  # the other side has been closed

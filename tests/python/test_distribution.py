@@ -1,9 +1,11 @@
-"""What is handed out: the extension needs nothing but the system; the source distribution builds."""
+"""What is handed out: the extension and the command need nothing but the system; the source distribution builds."""
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -22,14 +24,33 @@ def run(*command, **how):
     return done.stdout
 
 
-@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not installed")
-def test_extension_needs_only_the_system():
-    """No libhwy, no libtruenorm: what a machine without any development package has."""
-    dynamic = run("readelf", "-d", truenorm._core.__file__)
-    needed = {line.split("[")[1].rstrip("]\n") for line in dynamic.splitlines() if "(NEEDED)" in line}
-    system = ("libc.so", "libm.so", "libstdc++.so", "libgcc_s.so", "libpthread.so", "ld-linux")
-    assert needed and all(name.startswith(system) for name in needed), needed
+def installed(end):
+    """Where pip has put the file of the package whose path ends so."""
+    (path,) = [path for path in importlib.metadata.files("truenorm") if str(path).endswith(end)]
+    return path.locate().resolve()
+
+
+def needed_by(program):
+    dynamic = run("readelf", "-d", program)
     assert "RPATH" not in dynamic and "RUNPATH" not in dynamic
+    return {line.split("[")[1].rstrip("]\n") for line in dynamic.splitlines() if "(NEEDED)" in line}
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not installed")
+def test_extension_and_command_need_only_the_system():
+    """No libhwy, no libtruenorm, no libz: what a machine without any development package has."""
+    system = ("libc.so", "libm.so", "libpthread.so", "ld-linux")
+    for program, others in ((truenorm._core.__file__, ("libstdc++.so", "libgcc_s.so")), (installed("bin/truenorm"), ())):
+        needed = needed_by(program)
+        assert needed and all(name.startswith(system + others) for name in needed), (program, needed)
+
+
+def test_command_comes_with_the_package():
+    """Beside the environment's Python, of the same version, with its manual page."""
+    command = installed("bin/truenorm")
+    assert command.parent == Path(sysconfig.get_path("scripts")).resolve()
+    assert run(command, "--version") == f"truenorm {truenorm.__version__}\n"
+    assert installed("man1/truenorm.1").read_text() == run(command, "manual")
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not installed")
@@ -54,7 +75,7 @@ def test_source_distribution_has_what_the_build_needs(distribution):
     for needed in ("LICENSE", "README.md", "CMakeLists.txt", "include/truenorm/truenorm.h", "python/bindings.cpp",
                    "python/truenorm/py.typed", "python/truenorm/_core.pyi", "src/CMakeLists.txt", "PKG-INFO"):
         assert needed in names, needed
-    tracked = set(run("git", "ls-files", "src", "include", "cmake", "python", cwd=ROOT).split())
+    tracked = set(run("git", "ls-files", "src", "include", "cmake", "python", "cli", cwd=ROOT).split())
     assert tracked <= names, tracked - names
     assert not any(name.startswith(("build", "data/", "tests/", "bench/", ".git/")) for name in names)
 
@@ -73,3 +94,4 @@ def test_wheel_from_the_source_distribution(distribution, tmp_path):
     run(python, "-m", "pip", "install", wheel)
     smoke = "import truenorm, numpy as np; print(truenorm.layer_norm(np.array([3., 1, 5, 7]))[0].round(4))"
     assert run(python, "-c", smoke, cwd=tmp_path).strip() == "-0.4472"
+    assert "Mean:                          4.0000" in run(python.with_name("truenorm"), "explain", 3, 1, 5, 7, cwd=tmp_path)
