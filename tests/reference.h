@@ -317,7 +317,7 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
             return segment_sums(0, kNarrowSegment / 2, pair);
           },
           [](Sums l, Sums r) { return Sums{l.a + r.a, l.b + r.b}; });
-      plain = std::isfinite(sums.a) && std::isfinite(sums.b) && (gmax == 0 || (gmax >= 0x1p-50f && gmax <= 0x1p60f)) &&
+      plain = d <= 1 << 20 && std::isfinite(sums.a) && std::isfinite(sums.b) && (gmax == 0 || (gmax >= 0x1p-50f && gmax <= 0x1p60f)) &&
               rstd >= 0x1p-20 && rstd <= 0x1p20;
       const double inv_n = 1.0 / n, lo = row.mean - row.hi, K = ((sums.b - lo * sums.a) * inv_n) * (rstd * rstd);
       const float A32 = static_cast<float>(sums.a * inv_n - lo * K), K32 = static_cast<float>(K);

@@ -125,6 +125,7 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
 // From sums to scalars. What float32 could not hold well, is false here, and summed again as an exact row: below 2^-50,
 // products that float32 flushes could matter; above 2^60, what follows could overflow.
 constexpr float kLeastG = 0x1p-50f, kLargestG = 0x1p60f;
+constexpr int64_t kMostPlain = int64_t{1} << 20;  // features: the bound of dx is proved for |x_hat| up to 2^10
 template <class D>
 HWY_INLINE auto plain_gradient_scalars(D f64, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> lo, hn::Vec<D> rstd, double inv_d,
                                        float* A_out, float* K_out) {
@@ -147,7 +148,8 @@ HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad)
   const auto fits = plain_gradient_scalars(f64, hn::Set(f64, total.sums.a), hn::Set(f64, total.sums.b),
                                            hn::Set(f64, grad.row.mean - static_cast<double>(grad.row.hi)), hn::Set(f64, grad.row.rstd),
                                            1.0 / n, &grad.A32, &grad.K);
-  if ((total.gmax == 0 || (total.gmax >= kLeastG && total.gmax <= kLargestG)) && hn::AllTrue(f64, fits)) return true;
+  const bool g_fits = total.gmax == 0 || (total.gmax >= kLeastG && total.gmax <= kLargestG);
+  if (d <= kMostPlain && g_fits && hn::AllTrue(f64, fits)) return true;
   grad.row.kind = RowKind::Exact;
   return false;
 }
