@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Types, Threads, testing::ValuesIn(primary_types()), nam
 // Shapes that are split by rows, by blocks of rows, by columns, by segments of one long row, and not at all.
 const std::vector<std::pair<int64_t, int64_t>> kShapes = {{1, 64},      {7, 100},   {64, 768},  {513, 1030},
                                                           {2000, 64},   {20011, 8}, {3, 65537}, {1, 300001},
-                                                          {1, 1 << 20}, {2, 700000}};
+                                                          {1, 1 << 20}, {2, 700000}, {1, (1 << 20) + 3}};
 
 TEST_P(Threads, OneToEightGiveTheSameBits) {
   for (const auto& [rows, d] : kShapes) {
@@ -76,7 +76,7 @@ TEST_P(Threads, InPlace) {
 
 // One thread gives what the specification says, so that all do; small shapes, the reference is slow.
 TEST_P(Threads, TheBitsAreTheSpecification) {
-  for (const auto& [rows, d] : {std::pair<int64_t, int64_t>{513, 130}, {4099, 8}, {3, 20000}}) {
+  for (const auto& [rows, d] : {std::pair<int64_t, int64_t>{513, 130}, {4099, 8}, {3, 20000}, {1, (1 << 20) + 3}}) {
     Operands o = sized(GetParam(), rows, d);
     check_forward(o, false);
     check_backward(o, {}, false);
