@@ -11,4 +11,4 @@ def command(build):
 
 
 def environment(threads):
-    return {}
+    return {"TRUENORM_THREAD_WAIT": "100"}

@@ -12,7 +12,7 @@ def command(build):
 
 
 def environment(threads):
-    return kept_memory() | {"OMP_NUM_THREADS": str(threads), "TRUENORM_NUM_THREADS": str(threads)}
+    return kept_memory() | {"OMP_NUM_THREADS": str(threads), "TRUENORM_NUM_THREADS": str(threads), "TRUENORM_THREAD_WAIT": "100"}
 
 
 def versions():

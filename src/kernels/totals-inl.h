@@ -44,15 +44,21 @@ HWY_INLINE void store_rounded(const F64x16& v, O* out) {
 }
 
 template <class O>
+HWY_INLINE void round_sixteen(const double* total, const double* error, O* out, bool accumulate) {
+  F64x16 sum = value(total, error);
+  if (accumulate) sum = load_f64(out) + sum;
+  store_rounded(sum, out);
+}
+template <class O>
 HWY_INLINE void round_totals_to(const double* total, const double* error, O* out, bool accumulate, int64_t n) {
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const size_t count = static_cast<size_t>(HWY_MIN(static_cast<int64_t>(kLanes), n - i));
-    F64x16 sum = value(total + i, error ? error + i : nullptr);
-    Tail<O> lanes(out + i, accumulate ? count : 0, O{});
-    if (accumulate) sum = load_f64(lanes.values) + sum;
-    store_rounded(sum, lanes.values);
-    lanes.copy_to(out + i, count);
-  }
+  constexpr int64_t kStep = static_cast<int64_t>(kLanes);
+  int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) round_sixteen(total + i, error ? error + i : nullptr, out + i, accumulate);
+  if (i == n) return;
+  const size_t count = static_cast<size_t>(n - i);
+  Tail<O> lanes(out + i, accumulate ? count : 0, O{});
+  round_sixteen(total + i, error ? error + i : nullptr, lanes.values, accumulate);
+  lanes.copy_to(out + i, count);
 }
 
 HWY_MAYBE_UNUSED static void round_totals(const double* total, const double* error, void* out, truenorm_dtype type, bool accumulate, int64_t n) {
