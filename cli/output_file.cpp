@@ -54,8 +54,9 @@ OutputFile::OutputFile(const std::string& path, Access access, Temporary tempora
 
 // Without a name even KILL leaves nothing behind; not every file system can do that.
 void OutputFile::open_unnamed(bool named) {
-  int number = named ? -1 : open(folder_.empty() ? "." : folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-  if (number < 0 && (named || errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+  const bool needs_name = named || access("/proc/self/fd", F_OK) != 0;  // by which it gets one in the end
+  int number = needs_name ? -1 : open(folder_.empty() ? "." : folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (number < 0 && (needs_name || errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
     do {
       removed_by_signal_.reset();
       temporary_ = give_temporary_name();
