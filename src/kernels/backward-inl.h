@@ -118,8 +118,7 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
   const bool stages = task.traffic.past_caches && task.dx && !streams;
   HWY_ALIGN O stage[kTogether * kColumns];
   // dy is fetched here and x with the sums, so that memory has work in both; twice as far, because this takes longer.
-  const int64_t rows_ahead = HWY_MAX(2 * kAheadBytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
-  const int64_t ahead = task.traffic.from_memory && first + rows + rows_ahead <= task.rows ? rows_ahead * task.dy_stride : 0;
+  const int64_t ahead = fetched_ahead<T>(task, first + rows, 2 * kAheadBytes).dy;
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
     const Compute<T>* gamma_block = gamma.block(i, n);

@@ -40,7 +40,7 @@ struct ExactGradient {
   ExactFinish finish;
   F64x16 A, B;
   HWY_INLINE explicit ExactGradient(const NarrowGrad& grad) : finish(grad.row), A(fill(grad.A)), B(fill(grad.B)) {}
-  HWY_INLINE void sum(const F32x16& x, const F32x16& dy, const F32x16& gamma, F64x16& a, F64x16& b, F32x16&) const {
+  HWY_INLINE void sum(const F32x16& x, const F32x16& dy, const F32x16& gamma, F64x16& a, F64x16& b) const {
     const F64x16 g = widen(gamma) * widen(dy);
     a = a + g;
     b = b + g * finish.x_hat(widen(x));
@@ -68,7 +68,7 @@ struct WideGradient {
   F64x16 A, B, rstd;
   HWY_INLINE explicit WideGradient(const WideGrad& grad)
       : finish(grad.row), A(fill(grad.A)), B(fill(grad.B)), rstd(fill(grad.row.rstd)) {}
-  HWY_INLINE void sum(const F64x16& x, const F64x16& dy, const F64x16& gamma, F64x16& a, F64x16& b, F32x16&) const {
+  HWY_INLINE void sum(const F64x16& x, const F64x16& dy, const F64x16& gamma, F64x16& a, F64x16& b) const {
     const F64x16 g = gamma * dy;
     a = a + g;
     b = b + g * finish.x_hat(x);

@@ -46,38 +46,32 @@ template <class Gradient, class T, class G>
 HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
                                           const Compute<T>* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
   F64x16 a = fill(0.0), b = fill(0.0);
-  F32x16 gmax = fill(0.0f);
   size_t i = 0;
   if (ahead.x)
     for (; i + kLanes <= n; i += kLanes) {
       prefetch(x + ahead.x + i);
       prefetch(dy + ahead.dy + i);
-      if constexpr (sizeof(T) == 8) {
-        prefetch(x + ahead.x + i + kLanes / 2);
-        prefetch(dy + ahead.dy + i + kLanes / 2);
-      }
-      gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
+      gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b);
     }
-  for (; i + kLanes <= n; i += kLanes) gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b, gmax);
+  for (; i + kLanes <= n; i += kLanes) gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b);
   if (i < n) {
     // The filling has dy = 0, and an x of this row so that its x_hat is a number whenever the row's are: it adds 0.
     const Tail<T> x_rest(x + i, n - i, x[i]);
-    gradient.sum(load(x_rest.values), load_n(dy + i, n - i), load_n(gamma + i, n - i), a, b, gmax);
+    gradient.sum(load(x_rest.values), load_n(dy + i, n - i), load_n(gamma + i, n - i), a, b);
   }
-  return {{fold(a), fold(b)}, largest(gmax)};
+  return {{fold(a), fold(b)}, 0.0f};
 }
 
 template <bool kAhead, class T, class G>
-HWY_INLINE PlainGradientSums plain_segment_sums(const VF32& hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
-                                       const float* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
+HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
+                                                const float* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
   PlainGradientSums sums;
-  F32x16 shift;
-  for (size_t i = 0; i < kF32Vectors; ++i) shift.v[i] = hi;
+  const F32x16 shift = fill(hi);
   size_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     if constexpr (kAhead) {
       prefetch(x + ahead.x + i);
-      if constexpr (sizeof(T) == 4) prefetch(x + ahead.x + i + kLanes);
+      if constexpr (sizeof(T) == 4) prefetch(x + ahead.x + i + kLanes);  // dy is fetched with the columns (backward-inl.h)
     }
     const size_t k = i + kLanes;
     sums.add(load(gamma + i) * load(dy + i), load(x + i) - shift, load(gamma + k) * load(dy + k), load(x + k) - shift);
@@ -94,8 +88,7 @@ HWY_INLINE PlainGradientSums plain_segment_sums(const VF32& hi, const T* HWY_RES
 }
 template <class T, class G>
 HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* x, const G* dy, const float* gamma, size_t n, const Ahead& ahead) {
-  const VF32 shift = hn::Set(F32(), hi);
-  return ahead.x ? plain_segment_sums<true>(shift, x, dy, gamma, n, ahead) : plain_segment_sums<false>(shift, x, dy, gamma, n, ahead);
+  return ahead.x ? plain_segment_sums<true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<false>(hi, x, dy, gamma, n, ahead);
 }
 
 // By the row's kind.
@@ -125,7 +118,6 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
 // From sums to scalars. What float32 could not hold well, is false here, and summed again as an exact row: below 2^-50,
 // products that float32 flushes could matter; above 2^60, what follows could overflow.
 constexpr float kLeastG = 0x1p-50f, kLargestG = 0x1p60f;
-constexpr int64_t kMostPlain = int64_t{1} << 20;  // features: the bound of dx is proved for |x_hat| up to 2^10
 template <class D>
 HWY_INLINE auto plain_gradient_scalars(D f64, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> lo, hn::Vec<D> rstd, double inv_d,
                                        float* A_out, float* K_out) {
@@ -149,7 +141,7 @@ HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad)
                                            hn::Set(f64, grad.row.mean - static_cast<double>(grad.row.hi)), hn::Set(f64, grad.row.rstd),
                                            1.0 / n, &grad.A32, &grad.K);
   const bool g_fits = total.gmax == 0 || (total.gmax >= kLeastG && total.gmax <= kLargestG);
-  if (d <= kMostPlain && g_fits && hn::AllTrue(f64, fits)) return true;
+  if (g_fits && hn::AllTrue(f64, fits)) return true;
   grad.row.kind = RowKind::Exact;
   return false;
 }
@@ -171,7 +163,16 @@ struct GradOf<double> {
   static HWY_INLINE const WideGrad& get(const GradRow& row) { return row.wide; }
 };
 
-// The row as backward sees it, from the record of forward or from x.
+// A row as its gradient sees it, from its record. In longer rows than these the bound of dx is not proved for plain ones.
+constexpr int64_t kMostPlain = int64_t{1} << 20;
+HWY_INLINE NarrowRow gradient_row_of(const NarrowSaved& saved, double x0, int64_t d) {
+  NarrowRow row = from_saved(saved, x0);
+  if (d > kMostPlain) row.kind = RowKind::Exact;
+  return row;
+}
+HWY_INLINE WideRow gradient_row_of(const WideSaved& saved, double x0, int64_t /*d*/) { return from_saved(saved, x0); }
+
+// The same from the record of forward, or from x.
 template <class T>
 HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
   decltype(to_saved(row_statistics(x, task.d, task.eps))) saved;
@@ -179,15 +180,15 @@ HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
     memcpy(&saved, static_cast<const char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), sizeof(saved));
   else
     saved = to_saved(row_statistics(x, task.d, task.eps));
-  return from_saved(saved, first_element(x));
+  return gradient_row_of(saved, first_element(x), task.d);
 }
 
 HWY_INLINE int64_t gradient_rows(int64_t d) { return d <= 512 ? kBatch : d <= 2048 ? 4 : 2; }
 
-// How far ahead of rows that end at `last` x is fetched; dy is when the columns are at work (backward-inl.h).
+// What is fetched while rows that end at `last` are at work.
 template <class T>
-HWY_INLINE Ahead fetched_ahead(const BackwardTask& task, int64_t last) {
-  const int64_t rows = HWY_MAX(kAheadBytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+HWY_INLINE Ahead fetched_ahead(const BackwardTask& task, int64_t last, int64_t bytes) {
+  const int64_t rows = HWY_MAX(bytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
   return task.traffic.from_memory && last + rows <= task.rows ? Ahead{rows * task.x_stride, rows * task.dy_stride} : Ahead{};
 }
 HWY_INLINE bool all_plain(const GradRow* grads, int64_t rows) {
@@ -209,7 +210,7 @@ template <class T, class G>
 HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
                               GradRow* grads) {
   Tree<GradSums> tree[kBatch];
-  const Ahead ahead = fetched_ahead<T>(task, first + rows);
+  const Ahead ahead = fetched_ahead<T>(task, first + rows, kAheadBytes);
   for (int64_t begin = 0; begin < task.d; begin += kColumns) {
     const int64_t end = HWY_MIN(begin + kColumns, task.d);
     const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
@@ -282,7 +283,7 @@ HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int6
     constexpr int64_t kLaneRows = static_cast<int64_t>(kF64Lanes);
     if (task.d <= kNarrowSegment && rows >= kLaneRows) {
       const float* const g = gamma.block(0, static_cast<size_t>(task.d));
-      const Ahead ahead = fetched_ahead<T>(task, first + rows);
+      const Ahead ahead = fetched_ahead<T>(task, first + rows, kAheadBytes);
       for (int64_t r = 0; r + kLaneRows <= rows; r += kLaneRows) {
         if (!all_plain(grads + r, kLaneRows)) continue;
         again |= sum_short_rows<T, G>(task, g, first + r, ahead, grads + r) << r;

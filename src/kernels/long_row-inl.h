@@ -55,7 +55,7 @@ struct LongRowOf {
     if (task.saved) {
       decltype(to_saved(grad(row).row)) saved;
       memcpy(&saved, task.saved, sizeof(saved));
-      grad(row).row = from_saved(saved, first_element(x));
+      grad(row).row = gradient_row_of(saved, first_element(x), task.d);
       row.step = kGradient;
     }
   }
@@ -138,7 +138,7 @@ struct LongRowOf {
     }
     row.step = kDone;
     if (row.backward) {
-      g.row = from_saved(to_saved(g.row), g.row.x0);
+      g.row = gradient_row_of(to_saved(g.row), g.row.x0, d);
       row.step = kGradient;
     }
     return row.step != kDone;

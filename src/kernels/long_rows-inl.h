@@ -52,7 +52,7 @@ HWY_NOINLINE void forward_long_rows(const ForwardTask& task, Parameter<T>& gamma
           }
         }
         if (row[k].kind != RowKind::Plain) finish_row(row[k], x_block, y_block, g, b, n);
-        else if (streams && finite) stream_block<true>(PlainFinish(row[k]), x_block, y_block, g, b, n);
+        else if (streams && finite) stream_block(PlainFinish(row[k]), x_block, y_block, g, b, n);
         else if (finite) finish_block<true>(PlainFinish(row[k]), x_block, y_block, g, b, n);
         else finish_block<false>(PlainFinish(row[k]), x_block, y_block, g, b, n);
       }

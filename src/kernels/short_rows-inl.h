@@ -88,8 +88,6 @@ struct QuickRows {
   }
 };
 
-// Short or odd rows are finished here and then copied around the caches, whole lines at a time.
-constexpr size_t kStageBytes = 1 << 13;
 // ---------------------------------------------------------------- rows
 // gamma and beta are finite: as they are, and as Method wants them.
 template <class Method>
@@ -100,14 +98,16 @@ class ShortRows {
 
  public:
   HWY_INLINE ShortRows(const ForwardTask& task, const float* gamma, const float* beta, const float* method_gamma, const float* method_beta)
-      : task_(task), plain_gamma_(gamma), plain_beta_(beta), gamma_(method_gamma), beta_(method_beta), d_(task.d), size_(HWY_MIN(kBatch, HWY_MAX(kNarrowSegment / task.d, int64_t{1}))) {
-    const int64_t row_bytes = d_ * static_cast<int64_t>(sizeof(O));
-    streams_ = task.traffic.past_caches;
-    stages_ = streams_ && task.y_stride == d_ && size_ * row_bytes <= static_cast<int64_t>(kStageBytes) &&
-              (row_bytes <= 256 || row_bytes % static_cast<int64_t>(kStreamAlign) != 0);
-    whole_rows_ = d_ <= kNarrowSegment && (!streams_ || stages_ || (row_bytes % static_cast<int64_t>(kStreamAlign) == 0 &&
-                                                                    task.y_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0 &&
-                                                                    before_stream(static_cast<O*>(task.y)) == 0));
+      : task_(task), plain_gamma_(gamma), plain_beta_(beta), gamma_(method_gamma), beta_(method_beta), d_(task.d),
+        size_(HWY_MIN(kBatch, HWY_MAX(kNarrowSegment / task.d, int64_t{1}))) {
+    constexpr int64_t kElement = static_cast<int64_t>(sizeof(O)), kLine = static_cast<int64_t>(kStreamAlign);
+    const int64_t row_bytes = d_ * kElement;
+    const bool past_caches = task.traffic.past_caches;
+    stages_ = past_caches && task.y_stride == d_ && size_ * row_bytes <= static_cast<int64_t>(kStageBytes) &&
+              (row_bytes <= 256 || row_bytes % kLine != 0);
+    streams_ = past_caches && !stages_;
+    const bool lines = row_bytes % kLine == 0 && task.y_stride * kElement % kLine == 0 && before_stream(static_cast<O*>(task.y)) == 0;
+    whole_rows_ = d_ <= kNarrowSegment && (!streams_ || lines);
     rows_ahead_ = kAheadBytes / (d_ * static_cast<int64_t>(sizeof(T))) + 1;
   }
 
@@ -135,10 +135,12 @@ class ShortRows {
       }
       if (next.rows) set_scalars(next);
     }
-    if (streams_) hwy::FlushStream();
+    if (streams_ || stages_) hwy::FlushStream();
   }
 
  private:
+  // Short or odd rows are finished in a buffer and then copied around the caches, whole lines at a time.
+  static constexpr size_t kStageBytes = 1 << 13;
   // Far enough ahead of the sums for memory to answer, near enough for L2 to hold it.
   static constexpr int64_t kAheadBytes = int64_t{1} << 13;
 
@@ -170,9 +172,8 @@ class ShortRows {
 
   // The same as finish_row_of() for all rows of a batch without its questions, which cost as much as a row of 64.
   HWY_INLINE void whole_batch(const Batch& done, Batch& next) {
-    const bool streams = streams_ && !stages_;
-    if (ahead_) return streams ? whole_batch<true, true>(done, next) : whole_batch<false, true>(done, next);
-    return streams ? whole_batch<true, false>(done, next) : whole_batch<false, false>(done, next);
+    if (ahead_) return streams_ ? whole_batch<true, true>(done, next) : whole_batch<false, true>(done, next);
+    return streams_ ? whole_batch<true, false>(done, next) : whole_batch<false, false>(done, next);
   }
   template <bool kStream, bool kAhead>
   HWY_INLINE void whole_batch(const Batch& done, Batch& next) {
@@ -204,9 +205,9 @@ class ShortRows {
     const Finish finish(done.scalars, static_cast<size_t>(k));
     for (int64_t begin = 0; begin < d_; begin += kNarrowSegment) {
       const size_t n = static_cast<size_t>(HWY_MIN(kNarrowSegment, d_ - begin));
-      size_t head = streams_ && !stages_ ? HWY_MIN(before_stream(y + begin), n) : 0;
-      const bool streams = streams_ && !stages_ && (Method::kAnyStart || head == 0);
-      if (!streams) head = 0;
+      const size_t unaligned = before_stream(y + begin);
+      const bool streams = streams_ && (Method::kAnyStart || unaligned == 0);
+      const size_t head = streams ? HWY_MIN(unaligned, n) : 0;
       if (head)
         Method::template finish_columns<false>(finish, x + begin, y + begin, gamma_ + begin, beta_ + begin, head);
       const int64_t from = begin + static_cast<int64_t>(head);
@@ -261,7 +262,8 @@ class ShortRows {
   const float *const plain_gamma_, *const plain_beta_, *const gamma_, *const beta_;
   const int64_t d_, size_;
   const double inv_d_ = 1.0 / static_cast<double>(d_);
-  bool streams_, stages_, whole_rows_;  // whole_rows_: rows begin where they may be streamed to
+  bool stages_, streams_;  // by way of the buffer, or straight; neither: the caches hold y
+  bool whole_rows_;        // rows of one segment, and each begins where it may be streamed to
   int64_t rows_ahead_, ahead_ = 0;
   Batch ring_[3];
   alignas(64) uint8_t stage_[kStageBytes];

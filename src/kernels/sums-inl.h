@@ -76,10 +76,6 @@ HWY_INLINE Partial segment_partial_sums(const T* HWY_RESTRICT x, size_t n, int64
   if (i < n) sums.add(load_f64_n(x + i, n - i));  // zeros add nothing: a sum that began at +0 is never -0
   return partial(sums);
 }
-template <class T>
-HWY_INLINE Sums segment_raw_sums(const T* HWY_RESTRICT x, size_t n, int64_t ahead = 0) {
-  return folded(segment_partial_sums(x, n, ahead));
-}
 
 // Sums of c and c*c.
 struct CentredSums {
@@ -129,7 +125,6 @@ HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double
   if (ahead)
     for (; i + kLanes <= n; i += kLanes) {
       prefetch(x + ahead + i);
-      prefetch(x + ahead + i + kLanes / 2);
       s = s + load(x + i) * scale;
     }
   for (; i + kLanes <= n; i += kLanes) s = s + load(x + i) * scale;
@@ -141,10 +136,10 @@ HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double
 // subtrees of the row's tree: so threads may share a long row.
 template <class T>
 HWY_INLINE Sums raw_sums(const T* HWY_RESTRICT x, int64_t n, int64_t ahead = 0) {
-  if (n <= kNarrowSegment) return segment_raw_sums(x, static_cast<size_t>(n), ahead);
+  if (n <= kNarrowSegment) return folded(segment_partial_sums(x, static_cast<size_t>(n), ahead));
   Tree<Sums> tree;
   for (int64_t i = 0; i < n; i += kNarrowSegment)
-    tree.push(segment_raw_sums(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), ahead));
+    tree.push(folded(segment_partial_sums(x + i, static_cast<size_t>(HWY_MIN(kNarrowSegment, n - i)), ahead)));
   return tree.total();
 }
 template <class T>
