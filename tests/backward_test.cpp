@@ -8,12 +8,7 @@ namespace {
 
 class Backward : public testing::TestWithParam<Types> {};
 
-std::string name_of(const testing::TestParamInfo<Types>& info) {
-  std::string name = info.param.name();
-  for (char& letter : name) letter = letter == '/' ? '_' : letter;
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Types, Backward, testing::ValuesIn(all_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Types, Backward, testing::ValuesIn(all_types()), name_of_types);
 
 bool is_primary(const Types& types) { return types.x == types.affine && types.x == types.y; }
 

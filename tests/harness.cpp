@@ -10,6 +10,14 @@
 #include <sstream>
 
 namespace truenorm::test {
+
+std::string name_of_types(const testing::TestParamInfo<Types>& info) {
+  std::string name = info.param.name();
+  for (char& letter : name) letter = letter == '/' ? '_' : letter;
+  return name;
+}
+std::string name_of_x(const testing::TestParamInfo<Types>& info) { return truenorm_dtype_name(info.param.x); }
+
 namespace {
 
 std::set<std::string>& levels_run() {

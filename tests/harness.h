@@ -20,6 +20,11 @@
 
 namespace truenorm::test {
 
+// Names of tests over types: all of them, or that of x where the others are the same.
+std::string name_of_types(const testing::TestParamInfo<Types>& info);
+std::string name_of_x(const testing::TestParamInfo<Types>& info);
+
+
 // The instruction sets of this build and CPU, best first.
 const std::vector<std::string>& levels();
 // Remembers that a kernel ran on this level; the program fails at its end when one of levels() never did, unless it

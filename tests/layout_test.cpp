@@ -50,12 +50,7 @@ Layout random_layout(const std::vector<int64_t>& dims, int64_t d, Random& random
 }
 
 class Layouts : public testing::TestWithParam<Types> {};
-std::string name_of(const testing::TestParamInfo<Types>& info) {
-  std::string name = info.param.name();
-  for (char& letter : name) letter = letter == '/' ? '_' : letter;
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Types, Layouts, testing::ValuesIn(all_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Types, Layouts, testing::ValuesIn(all_types()), name_of_types);
 
 struct Operand {
   Layout layout;

@@ -65,8 +65,7 @@ class Modes {
 };
 
 class ModesTest : public testing::TestWithParam<Types> {};
-std::string name_of(const testing::TestParamInfo<Types>& info) { return truenorm_dtype_name(info.param.x); }
-INSTANTIATE_TEST_SUITE_P(Types, ModesTest, testing::ValuesIn(primary_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Types, ModesTest, testing::ValuesIn(primary_types()), name_of_x);
 
 TEST_P(ModesTest, ChangeNoBit) {
   const Types& t = GetParam();

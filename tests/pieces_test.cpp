@@ -11,8 +11,7 @@ namespace truenorm::test {
 namespace {
 
 class Pieces : public testing::TestWithParam<Types> {};
-std::string name_of(const testing::TestParamInfo<Types>& info) { return truenorm_dtype_name(info.param.x); }
-INSTANTIATE_TEST_SUITE_P(Types, Pieces, testing::ValuesIn(primary_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Types, Pieces, testing::ValuesIn(primary_types()), name_of_x);
 
 // One block of rows and several, short rows, and rows so long that threads share them.
 const std::vector<std::pair<int64_t, int64_t>> kShapes = {{1, 100},   {64, 33},     {65, 768},   {513, 1030},

@@ -65,12 +65,7 @@ class SpecialValues : public testing::TestWithParam<Types> {
   }
 };
 
-std::string name_of(const testing::TestParamInfo<Types>& info) {
-  std::string name = info.param.name();
-  for (char& letter : name) letter = letter == '/' ? '_' : letter;
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Types, SpecialValues, testing::ValuesIn(all_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Types, SpecialValues, testing::ValuesIn(all_types()), name_of_types);
 
 const std::vector<int64_t> kWidths = {1, 2, 3, 7, 8, 15, 17, 32, 33, 63, 100, 257, 1030};
 

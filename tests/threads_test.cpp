@@ -14,8 +14,7 @@ namespace truenorm::test {
 namespace {
 
 class Threads : public testing::TestWithParam<Types> {};
-std::string name_of(const testing::TestParamInfo<Types>& info) { return truenorm_dtype_name(info.param.x); }
-INSTANTIATE_TEST_SUITE_P(Types, Threads, testing::ValuesIn(primary_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Types, Threads, testing::ValuesIn(primary_types()), name_of_x);
 
 // Shapes that are split by rows, by blocks of rows, by columns, by segments of one long row, and not at all.
 const std::vector<std::pair<int64_t, int64_t>> kShapes = {{1, 64},      {7, 100},   {64, 768},  {513, 1030},

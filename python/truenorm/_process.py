@@ -5,14 +5,19 @@ from __future__ import annotations
 from . import _core
 
 
+def _whole(name: str, value: int, least: int, most: int) -> int:
+    """The value as an int; a TypeError or ValueError by this name when it is none, or beyond the limits."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}; expected an int")
+    number = int(value)
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}; expected {least} to {most}")
+    return number
+
+
 def set_num_threads(num_threads: int) -> None:
     """Sets how many threads calls use unless they say otherwise. Changes no bit of any result."""
-    if isinstance(num_threads, bool) or not hasattr(num_threads, "__index__"):
-        raise TypeError(f"num_threads is {num_threads!r}; expected an int")
-    count = int(num_threads)
-    if not 1 <= count <= 1024:
-        raise ValueError(f"num_threads is {count}; expected 1 to 1024")
-    _core.set_num_threads(count)
+    _core.set_num_threads(_whole("num_threads", num_threads, 1, 1024))
 
 
 def get_num_threads() -> int:
@@ -26,12 +31,7 @@ def set_thread_wait(microseconds: int) -> None:
     Worth 100 or so to a program that makes one call of a few megabytes after another, which then gains up to two times;
     it costs that much processor time after its last call, given up to whatever else wants to run.
     """
-    if isinstance(microseconds, bool) or not hasattr(microseconds, "__index__"):
-        raise TypeError(f"microseconds is {microseconds!r}; expected an int")
-    wait = int(microseconds)
-    if not 0 <= wait <= 1_000_000:
-        raise ValueError(f"microseconds is {wait}; expected 0 to 1000000")
-    _core.set_thread_wait(wait)
+    _core.set_thread_wait(_whole("microseconds", microseconds, 0, 1_000_000))
 
 
 def get_thread_wait() -> int:
