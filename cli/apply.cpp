@@ -44,6 +44,8 @@ void check_outputs(const Options& options, const Operands& operands) {
   if (options.save_stats.empty()) return;
   refuse_other_formats("--save-stats", options.save_stats);
   operands.refuse_inputs(options.save_stats);
+  if (options.output == "-" && options.save_stats == "-")
+    throw BadInput("--save-stats: the standard output can take one array, and --output names it too; expected a file");
   refuse_same_file(options.save_stats, options.output, "the output");
   if (options.json && (options.output == "-" || options.save_stats == "-"))
     throw BadInput("--json: the standard output is taken by an array already");
@@ -104,11 +106,11 @@ void run(const Options& options) {
                                            {"y_dtype", to},
                                            {"seconds", seconds},
                                            {"gb_per_second", bytes / seconds / 1e9}};
-    print_out(report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print_json(report);
   } else {
-    std::fprintf(stderr, "%s: %s rows of %s features, %s to %s, %.3f s, %.2f GB/s\n",
-                 options.output == "-" ? "standard output" : options.output.c_str(), grouped(in.layout.rows()).c_str(),
-                 grouped(in.layout.d).c_str(), from, to, seconds, bytes / seconds / 1e9);
+    std::fprintf(stderr, "%s: %s of %s, %s to %s, %.3f s, %.2f GB/s\n",
+                 options.output == "-" ? "standard output" : options.output.c_str(), counted(in.layout.rows(), "row").c_str(),
+                 counted(in.layout.d, "feature").c_str(), from, to, seconds, bytes / seconds / 1e9);
   }
 }
 

@@ -11,6 +11,7 @@ namespace truenorm::cli {
 
 // The largest number of elements that a header may promise: times 8 bytes still fits into 64 bits.
 inline constexpr int64_t kMostElements = (int64_t{1} << 60) - 1;
+inline constexpr const char* kExpectedElements = "; expected fewer than 2^60 elements";
 
 // What a file says of an array, whatever its format.
 struct ArrayHeader {

@@ -34,8 +34,12 @@ void check_dy(const Options& options, const ArrayReader& x, const ArrayReader& d
     throw BadInput(options.dy + ": holds " + truenorm_dtype_name(type) + "; expected that of x, " +
                    truenorm_dtype_name(x_type) + (is_half(x_type) ? ", or float32" : ""));
   }
-  if (dy.header().fortran_order != x.header().fortran_order && x.header().shape.size() > 1)
-    throw BadInput(options.dy + ": is in " + (dy.header().fortran_order ? "Fortran" : "C") + " order and x is not");
+  if (dy.header().fortran_order != x.header().fortran_order && x.header().shape.size() > 1) {
+    const bool fortran = x.header().fortran_order;
+    throw BadInput(options.dy + ": is in " + (fortran ? "C" : "Fortran") + " order; expected that of x, " +
+                   (fortran ? "Fortran order (in Python: numpy.asfortranarray(dy)" : "C order (in Python: numpy.ascontiguousarray(dy)") +
+                   " before numpy.save)");
+  }
 }
 
 truenorm_dtype gradient_type(const Options& options, const Operands& in) {
@@ -63,7 +67,8 @@ void check_outputs(const Options& options, const Operands& in, const ArrayReader
       if (!other.empty() && other != "-") refuse_same_file(path, other, "an output");
     }
   }
-  if (standard > 1) throw BadInput("the standard output can take one output, not " + std::to_string(standard));
+  if (standard > 1)
+    throw BadInput("the standard output can take one output, not " + std::to_string(standard) + "; expected files for the others");
 }
 
 struct Outputs {
@@ -108,16 +113,15 @@ void report(const Options& options, const Operands& in, truenorm_dtype gradient,
                  {"grad_dtype", truenorm_dtype_name(gradient)},
                  {"seconds", seconds},
                  {"gb_per_second", bytes / seconds / 1e9}});
-    return print_out(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    return print_json(json);
   }
-  std::fprintf(stderr, "backward: %s rows of %s features, %s, %.3f s, %.2f GB/s\n", grouped(in.layout.rows()).c_str(),
-               grouped(in.layout.d).c_str(), truenorm_dtype_name(in.norm.x_dtype), seconds, bytes / seconds / 1e9);
+  std::fprintf(stderr, "backward: %s of %s, %s, %.3f s, %.2f GB/s\n", counted(in.layout.rows(), "row").c_str(),
+               counted(in.layout.d, "feature").c_str(), truenorm_dtype_name(in.norm.x_dtype), seconds, bytes / seconds / 1e9);
 }
 
 void run(const Options& options) {
   if (options.dx.empty() && options.dgamma.empty() && options.dbeta.empty())
     throw BadInput("expected at least one of --dx, --dgamma and --dbeta (--help shows how they are used)");
-  if (!options.operands.parameters.beta.empty()) throw BadInput("--beta: has no part in the gradients");
   if (options.operands.input == "-" && options.dy == "-") throw BadInput("x and dy are both the standard input");
   const int sums = !options.dgamma.empty() + !options.dbeta.empty();
   Operands in(options.operands, [&](const ArrayHeader& x, const RowLayout& layout) {
@@ -164,6 +168,9 @@ void add_backward(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("backward", "The gradients of a file: dx, dgamma and dbeta");
   add_operand_options(*command, options->operands);
+  options->operands.beta_counts = false;
+  command->get_option("--beta")->description(
+      "As in apply, so that the same parameters serve; its shape is checked, the gradients do not depend on it");
   command->add_option("dy", options->dy, "The gradient with respect to y, of x's shape and type")
       ->type_name("FILE")
       ->required();

@@ -109,7 +109,7 @@ void run(const Options& options) {
                                    {"forward_gb_per_second", f.forward},
                                    {"backward_gb_per_second", f.backward}});
     }
-    return print_out(report.dump(2) + "\n");
+    return print_json(report);
   }
   std::vector<std::vector<std::string>> lines = {
       {"dtype", "rows", "copy GB/s", "forward GB/s", "of copy", "backward GB/s", "of copy"}};

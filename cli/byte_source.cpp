@@ -51,7 +51,7 @@ size_t PipeSource::read(std::span<std::byte> bytes) {
   while (got < bytes.size()) {
     const ssize_t n = ::read(file_.number(), bytes.data() + got, std::min(bytes.size() - got, kLargestRead));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw BadInput(name_ + ": cannot be read: " + std::strerror(errno));
+    if (n < 0) throw BadInput(name_ + ": cannot be read: " + (errno == EBADF ? "it is closed" : std::strerror(errno)));
     if (n == 0) break;
     got += static_cast<size_t>(n);
   }

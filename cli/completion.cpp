@@ -31,6 +31,8 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
 // What the first argument may be, and what any may be that begins with '-'.
 std::string bash(const CLI::App& app) {
   std::string commands, cases;
+  std::vector<std::string> global;
+  for (const OptionText& option : options_of(app)) global.insert(global.end(), option.names.begin(), option.names.end());
   for (const CLI::App* command : commands_of(app)) {
     commands += (commands.empty() ? "" : " ") + command->get_name();
     std::vector<std::string> names;
@@ -64,8 +66,8 @@ std::string bash(const CLI::App& app) {
          "  COMPREPLY=()\n"
          "  if [[ $COMP_CWORD -eq 1 ]]; then\n"
          "    COMPREPLY=($(compgen -W \"" +
-         commands +
-         " --help --version\" -- \"$cur\"))\n"
+         commands + " " + joined(global, " ") +
+         "\" -- \"$cur\"))\n"
          "    return\n"
          "  fi\n"
          "  case ${COMP_WORDS[1]} in\n" +
@@ -81,16 +83,19 @@ std::string escaped(std::string text, const std::string& characters, const std::
   return text;
 }
 
-// Inside '...' in zsh and fish; a quote cannot be part of it.
-std::string quoted(std::string text) {
-  std::replace(text.begin(), text.end(), '\'', '`');
-  return "'" + text + "'";
+// '...' of a shell, a quote inside written as that shell wants it.
+std::string quoted(const std::string& text, const std::string& quote) {
+  std::string inside;
+  for (const char c : text) inside += c == '\'' ? quote : std::string(1, c);
+  return "'" + inside + "'";
 }
+std::string zsh_quoted(const std::string& text) { return quoted(text, "'\\''"); }
+std::string fish_quoted(const std::string& text) { return quoted(escaped(text, "\\", "\\"), "\\'"); }
 
 std::string zsh(const CLI::App& app) {
   std::string commands, cases;
   for (const CLI::App* command : commands_of(app)) {
-    commands += "    " + quoted(command->get_name() + ":" + escaped(command->get_description(), ":", "\\")) + "\n";
+    commands += "    " + zsh_quoted(command->get_name() + ":" + escaped(command->get_description(), ":", "\\")) + "\n";
     cases += "    " + command->get_name() + ")\n      _arguments -s";
     int position = 0;
     for (const OptionText& option : options_of(*command)) {
@@ -98,11 +103,11 @@ std::string zsh(const CLI::App& app) {
       const std::string action = words == "FILE" ? "_files" : words.empty() ? " " : "(" + words + ")";
       const std::string label = option.value.empty() ? "value" : escaped(option.value, ":[]", "\\");
       if (option.names.empty()) {
-        cases += " \\\n        " + quoted(std::to_string(++position) + ":" + label + ":" + action);
+        cases += " \\\n        " + zsh_quoted(std::to_string(++position) + ":" + label + ":" + action);
         continue;
       }
       for (const std::string& name : option.names) {
-        cases += " \\\n        " + quoted(name + "[" + escaped(option.description, ":[]", "\\") + "]" +
+        cases += " \\\n        " + zsh_quoted(name + "[" + escaped(option.description, ":[]", "\\") + "]" +
                                           (option.value.empty() ? "" : ":" + label + ":" + action));
       }
     }
@@ -137,7 +142,7 @@ std::string fish(const CLI::App& app) {
   std::string text = "# Completion of truenorm for fish.\ncomplete -c truenorm -n __fish_use_subcommand -f\n";
   for (const CLI::App* command : commands_of(app)) {
     text += "complete -c truenorm -n __fish_use_subcommand -a " + command->get_name() + " -d " +
-            quoted(command->get_description()) + "\n";
+            fish_quoted(command->get_description()) + "\n";
     for (const OptionText& option : options_of(*command)) {
       const std::string words = values_of(option);
       std::string line = "complete -c truenorm -n '__fish_seen_subcommand_from " + command->get_name() + "'";
@@ -146,7 +151,7 @@ std::string fish(const CLI::App& app) {
       if (option.names.empty() && words == "FILE") continue;  // files are what fish offers anyway
       if (!option.value.empty()) line += words == "FILE" ? " -r -F" : words.empty() ? " -x" : " -x -a '" + words + "'";
       if (option.names.empty() && words.empty()) continue;
-      text += line + " -d " + quoted(option.description) + "\n";
+      text += line + " -d " + fish_quoted(option.description) + "\n";
     }
   }
   return text;

@@ -24,7 +24,7 @@ constexpr int64_t kMostFeatures = 1000000;
 struct Options {
   std::vector<std::string> numbers;
   ParameterOptions parameters;
-  std::string file, row, axis = "-1";
+  std::string file, row, axis;
   bool histogram = false, json = false;
 };
 
@@ -32,13 +32,12 @@ std::vector<double> row_of_file(const Options& options, std::string& file) {
   ArrayReader reader(options.file);
   file = reader.file();
   const ArrayHeader& header = reader.header();
-  const RowLayout layout = row_layout(header, options.axis, options.file);
-  if (layout.rows() == 0 || layout.d == 0)
-    throw BadInput(options.file + ": has shape " + shape_text(header.shape) + ", no rows");
-  if (layout.d > kMostFeatures) {
-    throw BadInput(options.file + ": a row has " + grouped(layout.d) + " features; expected at most " +
-                   grouped(kMostFeatures));
-  }
+  const RowLayout layout = row_layout(header, options.axis.empty() ? "-1" : options.axis, options.file);
+  const std::string shape = options.file + ": has shape " + shape_text(header.shape);
+  if (layout.rows() == 0) throw BadInput(shape + ", no rows; expected at least one");
+  if (layout.d == 0) throw BadInput(shape + ", rows of no features; expected at least one feature");
+  if (layout.d > kMostFeatures)
+    throw BadInput(shape + ", rows of " + grouped(layout.d) + " features; expected at most " + grouped(kMostFeatures));
   const int64_t row = parse_integer(options.row.empty() ? "0" : options.row, "--row", 0, layout.rows() - 1);
   if (layout.inner > 1) reader.make_seekable();
   Bytes elements;
@@ -47,12 +46,9 @@ std::vector<double> row_of_file(const Options& options, std::string& file) {
 }
 
 std::vector<double> numbers_of_line(const Options& options) {
-  std::vector<double> x;
-  for (const std::string& text : options.numbers) {
-    const auto values = parse_list(text, "x[" + std::to_string(x.size()) + "]");
-    x.insert(x.end(), values.begin(), values.end());
-  }
-  return x;
+  std::string line;  // as it was typed: a list may go over several arguments
+  for (const std::string& text : options.numbers) line += (line.empty() ? "" : " ") + text;
+  return parse_list(line, "x");
 }
 
 void refuse_not_finite(const std::vector<double>& values, const std::string& name) {
@@ -101,7 +97,11 @@ void run(const Options& options) {
     throw BadInput(options.file.empty() ? "expected the numbers of one token, such as: truenorm explain 3 1 5 7"
                                         : "expected either numbers or --file, not both");
   }
-  if (!options.row.empty() && options.file.empty()) throw BadInput("--row: expected together with --file");
+  for (const auto& [option, value] : {std::pair{"--row", &options.row}, {"--axis", &options.axis}}) {
+    if (!value->empty() && options.file.empty())
+      throw BadInput(std::string(option) + ": " + plain_minus(*value) + " is of a file; expected --file beside it");
+  }
+  if (options.histogram && options.json) throw BadInput("--histogram: is no JSON; expected it without --json");
   const double eps = parse_eps(options.parameters.eps);
   std::string file;
   const std::vector<double> x = options.file.empty() ? numbers_of_line(options) : row_of_file(options, file);
@@ -111,7 +111,7 @@ void run(const Options& options) {
   if (beta) refuse_not_finite(beta->values, "--beta");
 
   const Walkthrough walkthrough = walk_through(x, gamma, beta, eps);
-  if (options.json) return print_out(to_json(walkthrough).dump(2) + "\n");
+  if (options.json) return print_json(to_json(walkthrough));
   std::string text = to_text(walkthrough, terminal_width());
   if (options.histogram) {
     text += "\nThe features before and after, the mean as a dashed line\n\n" +

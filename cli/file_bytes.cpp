@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file_bytes.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace truenorm::cli {
 namespace {
@@ -32,6 +34,13 @@ bool write_all_at(int descriptor, std::span<const std::byte> bytes, int64_t offs
   return write_pieces(bytes, [&](const std::byte* data, size_t n, size_t done) {
     return pwrite(descriptor, data, n, static_cast<off_t>(offset + static_cast<int64_t>(done)));
   });
+}
+
+void keep_standard_descriptors() {
+  // The lowest number that is free is what open() gives. Opened the wrong way round: the use of it is an error.
+  for (const auto& [number, mode] : {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}}) {
+    if (fcntl(number, F_GETFD) < 0 && open("/dev/null", mode) < 0) return;
+  }
 }
 
 }  // namespace truenorm::cli

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "numbers.h"
+#include "spread.h"
 #include "terminal.h"
 
 namespace truenorm::cli {
@@ -47,26 +49,17 @@ Histogram make_histogram(std::span<const double> values, int bins) {
   std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double v) { return std::isfinite(v); });
   if (finite.empty()) return h;
 
-  const auto n = static_cast<double>(finite.size());
-  long double sum = 0;
-  for (const double v : finite) sum += v;
-  h.mean = static_cast<double>(sum / finite.size());
-  // Scaled by the largest deviation, so that squares of any size stay in range.
-  double reach = 0;
-  for (const double v : finite) reach = std::max(reach, std::fabs(v - h.mean));
-  if (reach > 0) {
-    double squares = 0;
-    for (const double v : finite) squares += (v - h.mean) / reach * ((v - h.mean) / reach);
-    h.sd = reach * std::sqrt(squares / n);
-  }
-
+  const MeanAndSd of_all = mean_and_sd(finite);
+  h.mean = of_all.mean;
+  h.sd = of_all.sd;
   const auto [smallest, largest] = std::minmax_element(finite.begin(), finite.end());
   h.low = std::max(*smallest, h.mean - kReach * h.sd);
   h.high = std::min(*largest, h.mean + kReach * h.sd);
   if (!(h.high > h.low)) {  // a constant row: one bar in the middle
     const double half = std::max(0.5, std::fabs(h.mean) / 2);
-    h.low = h.mean - half;
-    h.high = h.mean + half;
+    constexpr double kLargest = std::numeric_limits<double>::max();
+    h.low = std::max(h.mean - half, -kLargest);
+    h.high = std::min(h.mean + half, kLargest);
   }
   for (const double v : finite) {
     if (v < h.low) {

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -50,11 +49,7 @@ std::string cache_text() {
 
 void run(bool json) {
   const char* isa = truenorm_isa();
-  if (!isa) {
-    const char* value = std::getenv("TRUENORM_ISA");
-    throw BadInput(std::string("TRUENORM_ISA: '") + (value ? value : "") +
-                   "' is no instruction set that this build knows");
-  }
+  if (!isa) throw BadInput(truenorm_last_error());
   std::vector<std::string> available;
   for (int32_t i = 0; const char* name = truenorm_isa_name(i); ++i) available.emplace_back(name);
 
@@ -72,7 +67,7 @@ void run(bool json) {
           {"type", TRUENORM_CLI_BUILD_TYPE},
           {"library", TRUENORM_CLI_LIBRARY},
           {"system", TRUENORM_CLI_SYSTEM}}}};
-    return print_out(report.dump(2) + "\n");
+    return print_json(report);
   }
   std::string names;
   for (const std::string& name : available) names += (names.empty() ? "" : ", ") + name;

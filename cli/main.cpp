@@ -4,11 +4,14 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 
 #include "bad_input.h"
 #include "commands.h"
 #include "help.h"
+#include "file_bytes.h"
 #include "numbers.h"
+#include "output.h"
 #include "signals.h"
 #include "truenorm/truenorm.h"
 
@@ -45,6 +48,29 @@ void refuse_empty_values(CLI::App& app) {
   }
 }
 
+void parse(CLI::App& app, std::vector<std::string> arguments) {
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::Success& asked) {  // --help, --version
+    std::ostringstream text;
+    app.exit(asked, text);
+    print_out(text.str());
+  }
+}
+
+// The parser complains of what is missing before it complains of what it could not place, which is mostly the cause.
+std::string wrong_use(const CLI::App& app, const CLI::ParseError& error) {
+  const bool no_command = app.get_subcommands().empty();
+  const std::vector<std::string> unplaced = app.remaining(true);
+  if (!unplaced.empty()) {
+    const std::string first = "'" + unplaced[0] + "' is no ";
+    if (no_command && !unplaced[0].starts_with('-')) return first + "command; expected " + names_of_commands(app);
+    return first + (unplaced[0].starts_with('-') ? "option here" : "argument that is expected here");
+  }
+  if (no_command && dynamic_cast<const CLI::RequiredError*>(&error)) return "expected a command: " + names_of_commands(app);
+  return error.what();
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Layer normalization, right to the last place and bitwise the same everywhere.", "truenorm");
   app.set_version_flag("--version", std::string("truenorm ") + truenorm_version(), "Show the version");
@@ -70,21 +96,14 @@ int run(int argc, char** argv) {
   std::vector<std::string> arguments;  // last first, as the parser wants them
   for (int i = argc - 1; i > 0; --i) arguments.push_back(protect_minus(argv[i]));
   try {
-    app.parse(std::move(arguments));
+    parse(app, std::move(arguments));
     return 0;
   } catch (const ClosedPipe&) {
     end_by_closed_pipe();
   } catch (const BadInput& error) {
     return complain(app, error.what());
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
-  } catch (const CLI::RequiredError& missing) {
-    const bool no_command = app.get_subcommands().empty();
-    return complain(app, no_command
-                             ? "expected a command: " + names_of_commands(app) + " (--help shows how they are used)"
-                             : std::string(missing.what()) + " (--help shows how it is used)");
   } catch (const CLI::ParseError& error) {
-    return complain(app, std::string(error.what()) + " (--help shows how it is used)");
+    return complain(app, wrong_use(app, error) + " (--help shows how it is used)");
   } catch (const std::bad_alloc&) {
     return complain(app, "not enough memory");
   } catch (const std::length_error&) {  // a size that no allocation can have
@@ -99,6 +118,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_standard_descriptors();
   handle_signals();
   try {
     return run(argc, argv);

@@ -62,6 +62,7 @@ std::string page(const CLI::App& app) {
       "variance.\n"
       ".PP\nResults go to the standard output, progress and messages to the standard error.\n"
       "Rows and axes count from 0. Output files are there whole or not at all.\n"
+      "In JSON a number that is not finite is the string \"NaN\", \"Infinity\" or \"\\-Infinity\".\n"
       ".SH FILES THAT ARE READ\n"
       ".TP\n.B .npy\nVersions 1 to 3 of NumPy's format, C or Fortran order, either byte order; bfloat16 as "
       "ml_dtypes stores it.\n"

@@ -123,38 +123,13 @@ NormalizedRow normalize_row(std::span<const double> x, std::span<const double> g
   return row;
 }
 
-std::vector<RowSummary> summarize(Bytes& elements, truenorm_dtype dtype, int64_t d, Place place) {
-  const size_t size = truenorm_dtype_size(dtype);
-  const int64_t row_bytes = d * static_cast<int64_t>(size);
-  const int64_t rows = row_bytes ? static_cast<int64_t>(elements.size()) / row_bytes : 0;
-  Norm norm;
-  norm.d = d;
-  norm.x_dtype = norm.y_dtype = dtype;
-  norm.parameters.gamma.dtype = norm.parameters.beta.dtype = dtype;
-  norm.place = place;
-  RowStatistics statistics;
-  norm(rows, elements.data(), nullptr, &statistics);
-
-  std::vector<RowSummary> summaries(static_cast<size_t>(rows), {0, 0, 0, HUGE_VAL, -HUGE_VAL});
-  int64_t row = 0, left = d;  // features of the row that are still to come
-  elements.in_parts([&](std::span<std::byte> part, size_t) {
-    for (size_t at = 0; at < part.size(); at += size) {
-      RowSummary& s = summaries[static_cast<size_t>(row)];
-      const double value = decode(part.data() + at, dtype);
-      // A NaN stays.
-      if (!(value >= s.min)) s.min = std::isnan(s.min) ? s.min : value;
-      if (!(value <= s.max)) s.max = std::isnan(s.max) ? s.max : value;
-      if (--left == 0) ++row, left = d;
-    }
-  });
-  for (size_t r = 0; r < summaries.size(); ++r) {
-    RowSummary& s = summaries[r];
-    const double var = statistics.var[r], n = static_cast<double>(d);
-    s.mean = statistics.mean[r];
-    s.sd = std::sqrt(var);
-    s.unbiased_sd = d > 1 ? std::sqrt(var * (n / (n - 1))) : std::nan("");
-  }
-  return summaries;
+double mean_of_row(std::span<const double> x) {
+  double mean = 0;
+  const truenorm_shape shape = {static_cast<int64_t>(x.size()), 0, {}};
+  const truenorm_stats stats = {&mean, nullptr, nullptr, nullptr};
+  check(truenorm_layer_norm_forward(&shape, float64_input(x), float64_input({}), float64_input({}),
+                                    {nullptr, nullptr, TRUENORM_FLOAT64}, &stats, 1, nullptr));
+  return mean;
 }
 
 }  // namespace truenorm::cli

@@ -68,15 +68,8 @@ struct NormalizedRow {
 NormalizedRow normalize_row(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta,
                             double eps);
 
-// Mean, variance, smallest and largest value of each row, for before-and-after tables.
-struct RowSummary {
-  double mean = 0;
-  double sd = 0;           // biased: the square root of the mean square deviation
-  double unbiased_sd = 0;  // NaN for d = 1
-  double min = 0;
-  double max = 0;
-};
-std::vector<RowSummary> summarize(Bytes& elements, truenorm_dtype dtype, int64_t d, Place place = Place::kMemory);
+// The mean of one row of finite numbers of any size.
+double mean_of_row(std::span<const double> x);
 
 }  // namespace truenorm::cli
 

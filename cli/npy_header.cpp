@@ -13,6 +13,16 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr bool kLittle = std::endian::native == std::endian::little;
 
+constexpr const char* kKeys = "; expected descr, fortran_order and shape";
+
+// For messages: damaged headers may be long.
+std::string cut(std::string_view text) {
+  constexpr size_t kLongest = 24;
+  const size_t end = text.find_last_not_of(" \n");
+  text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  return text.size() <= kLongest ? std::string(text) : std::string(text.substr(0, kLongest)) + "...";
+}
+
 [[noreturn]] void fail(std::string_view file, const std::string& what) {
   throw BadInput(std::string(file) + ": " + what);
 }
@@ -30,14 +40,18 @@ class Dictionary {
   }
 
   void want(char c) {
-    if (!next(c)) damaged();
+    if (!next(c)) damaged(std::string("'") + c + "'");
+  }
+
+  void comma_or(char end) {
+    if (!next(',') && peek() != end) damaged(std::string("',' or '") + end + "'");
   }
 
   std::string string() {
     skip();
-    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) damaged();
+    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) damaged("a text in quotes");
     const size_t end = rest_.find(rest_[0], 1);
-    if (end == std::string_view::npos) damaged();
+    if (end == std::string_view::npos) damaged("the other quote of a text");
     const std::string text(rest_.substr(1, end - 1));
     rest_.remove_prefix(end + 1);
     return text;
@@ -51,7 +65,7 @@ class Dictionary {
         return word == "True";
       }
     }
-    damaged();
+    damaged("True or False");
   }
 
   std::vector<int64_t> tuple() {
@@ -61,11 +75,11 @@ class Dictionary {
       skip();
       int64_t value = 0;
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-      if (error != std::errc() || value < 0) damaged();
+      if (error != std::errc() || value < 0) damaged("a size from 0 to " + std::to_string(kMostElements));
       rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
       if (!rest_.empty() && rest_[0] == 'L') rest_.remove_prefix(1);  // written by Python 2
       values.push_back(value);
-      if (!next(',') && peek() != ')') damaged();
+      comma_or(')');
     }
     return values;
   }
@@ -77,11 +91,12 @@ class Dictionary {
 
   void end() {
     skip();
-    if (!rest_.empty()) damaged();
+    if (!rest_.empty()) damaged("its end");
   }
 
-  [[noreturn]] void damaged() const {
-    fail(file_, "the .npy header is damaged: it is no dictionary of descr, fortran_order and shape");
+  // Shows where the reader stands.
+  [[noreturn]] void damaged(const std::string& expected) const {
+    fail(file_, "the .npy header is damaged at " + (rest_.empty() ? "its end" : "'" + cut(rest_) + "'") + "; expected " + expected);
   }
 
  private:
@@ -106,12 +121,12 @@ void read_descr(const std::string& descr, std::string_view file, ArrayHeader& he
   } else if (kind == "f2") {
     header.dtype = TRUENORM_FLOAT16;
   } else if (kind.starts_with('O')) {
-    fail(file, "holds Python objects ('" + descr + "'); expected float64, float32, float16 or bfloat16");
+    fail(file, "holds Python objects ('" + cut(descr) + "'); expected float64, float32, float16 or bfloat16");
   } else {
-    fail(file, "holds elements of type '" + descr + "'; expected float64, float32, float16 or bfloat16");
+    fail(file, "holds elements of type '" + cut(descr) + "'; expected float64, float32, float16 or bfloat16");
   }
   if (descr != "bfloat16" && std::string_view("<>=|").find(order) == std::string_view::npos) {
-    fail(file, "'" + descr + "' is no NumPy type");
+    fail(file, "'" + cut(descr) + "' is no NumPy type; expected one such as '<f4'");
   }
   header.swapped = (order == '>' && kLittle) || (order == '<' && !kLittle && descr != "bfloat16");
 }
@@ -175,17 +190,20 @@ ArrayHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
       header.shape = dictionary.tuple();
       shape = true;
     } else {
-      dictionary.damaged();
+      const bool twice = key == "descr" || key == "fortran_order" || key == "shape";
+      fail(file, "the .npy header has the key '" + cut(key) + (twice ? "' twice" : "'") + kKeys);
     }
-    if (!dictionary.next(',') && dictionary.peek() != '}') dictionary.damaged();
+    dictionary.comma_or('}');
   }
   dictionary.end();
-  if (!descr || !order || !shape) dictionary.damaged();
+  for (const auto& [there, key] : {std::pair{descr, "descr"}, {order, "fortran_order"}, {shape, "shape"}}) {
+    if (!there) fail(file, std::string("the .npy header has no '") + key + "'" + kKeys);
+  }
 
   int64_t product = 1;
   for (const int64_t size : header.shape) {
     if (size == 0) continue;  // the other sizes must make sense all the same
-    if (product > kMostElements / size) fail(file, "the shape " + shape_text(header.shape) + " is too large");
+    if (product > kMostElements / size) fail(file, "the shape " + shape_text(header.shape) + " is too large" + kExpectedElements);
     product *= size;
   }
   return header;

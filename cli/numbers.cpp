@@ -14,10 +14,12 @@ namespace {
 
 constexpr std::string_view kMinusSign = "\xE2\x88\x92";  // U+2212
 
+constexpr std::string_view kBlanks = " \t\r\n";
+
 std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
+  const auto first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 std::string_view without_brackets(std::string_view text) {
@@ -29,11 +31,17 @@ std::string_view without_brackets(std::string_view text) {
   return text;
 }
 
+// At commas and at blanks; between two commas without a number there is an empty part.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   for (size_t start = 0;;) {
     const size_t comma = text.find(',', start);
-    parts.push_back(trim(text.substr(start, comma - start)));
+    std::string_view left = trim(text.substr(start, comma - start));
+    do {
+      const size_t blank = std::min(left.find_first_of(kBlanks), left.size());
+      parts.push_back(left.substr(0, blank));
+      left = trim(left.substr(blank));
+    } while (!left.empty());
     if (comma == std::string_view::npos) return parts;
     start = comma + 1;
   }
@@ -80,7 +88,8 @@ std::optional<double> read_number(std::string_view text) {
 
 double parse_number(std::string_view text, std::string_view what) {
   const std::optional<double> value = read_number(text);
-  if (!value) throw BadInput(std::string(what) + ": '" + plain_minus(text) + "' is not a number");
+  if (!value)
+    throw BadInput(std::string(what) + ": '" + plain_minus(text) + "' is not a number; expected one such as 3, -.5 or 1e-5");
   const bool spelled_out = text.find_first_of("iI") != std::string_view::npos;  // inf, infinity
   if (std::isinf(*value) && !spelled_out) {
     throw BadInput(std::string(what) + ": '" + plain_minus(text) + "' is beyond the largest float64");
@@ -100,11 +109,10 @@ int64_t parse_integer(std::string_view text, std::string_view what, int64_t low,
 }
 
 double parse_eps(std::string_view text) {
-  const double eps = parse_number(text, "--eps");
-  if (!(eps >= 0) || !std::isfinite(eps)) {
-    throw BadInput("--eps: " + plain_minus(text) + " is not allowed; expected a finite number, 0 or larger");
-  }
-  return eps;
+  const std::optional<double> eps = read_number(text);
+  if (!eps || !(*eps >= 0) || !std::isfinite(*eps))
+    throw BadInput("--eps: '" + plain_minus(text) + "' is not allowed; expected a finite number, 0 or larger");
+  return *eps;
 }
 
 std::vector<double> parse_list(std::string_view text, std::string_view what) {
@@ -119,7 +127,8 @@ std::vector<double> parse_list(std::string_view text, std::string_view what) {
 
 std::string protect_minus(std::string_view argument) {
   if (argument.size() < 2 || argument[0] != '-' || argument[1] == '-') return std::string(argument);
-  for (const std::string_view part : split(argument)) {
+  // One of several arguments that make up a list may end as "-1," or "-1]".
+  for (const std::string_view part : split(argument.substr(0, argument.find_last_not_of(", \t])") + 1))) {
     if (!read_number(part)) return std::string(argument);
   }
   return std::string(kMinusSign) + std::string(argument.substr(1));
@@ -209,6 +218,8 @@ std::string grouped(int64_t value) {
   }
   return text;
 }
+
+std::string counted(int64_t n, const std::string& noun) { return grouped(n) + " " + noun + (n == 1 ? "" : "s"); }
 
 std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "(";

@@ -24,7 +24,7 @@ double parse_number(std::string_view text, std::string_view what);
 int64_t parse_integer(std::string_view text, std::string_view what, int64_t low, int64_t high);
 double parse_eps(std::string_view text);
 
-// "1,2,-.5", "[1, 2]" or one number.
+// "1,2,-.5", "1 2 -.5", "[1, 2]" or one number.
 std::vector<double> parse_list(std::string_view text, std::string_view what);
 
 // An argument that starts with '-' and is a number or a list of numbers would be taken for an option. protect_minus()
@@ -64,6 +64,9 @@ int64_t shown_index(int64_t i, int64_t n);
 
 // "1,234,567"
 std::string grouped(int64_t value);
+
+// "1 row", "1,234 rows"
+std::string counted(int64_t n, const std::string& noun);
 
 // "(2, 3)", "(4,)", as NumPy writes a shape.
 std::string shape_text(std::span<const int64_t> shape);

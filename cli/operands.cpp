@@ -10,7 +10,8 @@
 namespace truenorm::cli {
 namespace {
 
-Norm make_norm(const OperandOptions& options, const ArrayHeader& x, const Parameters& parameters, int64_t d, Place place) {
+Norm make_norm(const OperandOptions& options, const ArrayHeader& x, Parameters parameters, int64_t d, Place place) {
+  if (!options.beta_counts) parameters.beta.reset();
   Norm norm;
   norm.d = d;
   norm.x_dtype = norm.y_dtype = x.dtype;
@@ -42,7 +43,7 @@ void add_operand_options(CLI::App& command, OperandOptions& options) {
   add_parameter_options(command, options.parameters);
   command.add_option("--axis", options.axis, "The axis normalized over [-1]")->type_name("N");
   command.add_option("--threads", options.threads, "Number of threads; 0: one per CPU [0]")->type_name("N");
-  command.add_option("--memory", options.memory, "How much memory may be used; rows of more than that lie in temporary files [200M]")
+  command.add_option("--memory", options.memory, "How much memory may be used, such as 200M or 4G; rows of more than that lie in temporary files [200M]")
       ->type_name("SIZE");
 }
 

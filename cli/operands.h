@@ -15,6 +15,7 @@ namespace truenorm::cli {
 // What apply, stats and backward have in common on the line.
 struct OperandOptions {
   std::string input, axis = "-1", threads = "0", memory = "200M";
+  bool beta_counts = true;  // else it is checked only: nothing depends on its values or its type
   ParameterOptions parameters;
 };
 void add_operand_options(CLI::App& command, OperandOptions& options);

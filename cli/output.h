@@ -2,12 +2,17 @@
 #ifndef TRUENORM_CLI_OUTPUT_H_
 #define TRUENORM_CLI_OUTPUT_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 namespace truenorm::cli {
 
 // Writes to stdout at once. BadInput when it cannot be written, as on a full disk.
 void print_out(std::string_view text);
+
+// A report as JSON. JSON has no numbers that are not finite: they are the strings "NaN", "Infinity" and "-Infinity",
+// which Python's float() and JavaScript's Number() read. Bytes of names that are no UTF-8 are replaced.
+void print_json(nlohmann::ordered_json report);
 
 }  // namespace truenorm::cli
 

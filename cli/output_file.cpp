@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
@@ -17,10 +18,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What a chain of symbolic links ends in, whether it is there or not.
+fs::path behind_links(fs::path path) {
+  std::error_code error;
+  constexpr int kMostLinks = 40;  // as the system has it
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) path = path.parent_path() / fs::read_symlink(path, error);
+  return path;
+}
+
 std::string real_path(const std::string& path) {
   std::error_code error;
-  const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
+  const fs::path real = fs::weakly_canonical(fs::absolute(behind_links(path), error), error);
   return error ? path : real.string();
+}
+
+// Why a file cannot be written, in words.
+std::string reason(int error, const std::string& path) {
+  if (error == EBADF) return "it is closed";
+  const size_t name = fs::path(path).filename().string().size();
+  if (error == ENAMETOOLONG && name > NAME_MAX)
+    return "its name has " + std::to_string(name) + " bytes; expected at most " + std::to_string(NAME_MAX);
+  if (error == ENAMETOOLONG && path.size() >= PATH_MAX)
+    return "its path has " + std::to_string(path.size()) + " bytes; expected fewer than " + std::to_string(PATH_MAX);
+  return std::strerror(error);
 }
 
 }  // namespace
@@ -28,6 +48,8 @@ std::string real_path(const std::string& path) {
 OutputFile::OutputFile(const std::string& path, Access access, Temporary temporary) : path_(path), shown_(path) {
   struct stat status {};
   const bool exists = path != "-" && stat(path.c_str(), &status) == 0;
+  // What no file can have is said before anything is calculated.
+  if (path != "-" && !exists && errno != ENOENT) fail();
   if (path == "-") {
     shown_ = "the standard output";
     if (isatty(STDOUT_FILENO)) throw BadInput("--output: the standard output is a terminal; expected a file or a pipe");
@@ -44,7 +66,7 @@ OutputFile::OutputFile(const std::string& path, Access access, Temporary tempora
     return;
   }
   if (exists && ::access(path.c_str(), W_OK) != 0) fail();
-  if (fs::is_symlink(path)) path_ = real_path(path);
+  path_ = behind_links(path).string();
   const size_t slash = path_.rfind('/');
   if (slash != std::string::npos) folder_ = path_.substr(0, slash + 1);
   open_unnamed(temporary == Temporary::kNamed);
@@ -128,7 +150,7 @@ void OutputFile::fail() {
   const int error = errno;
   discard();
   if (error == EPIPE) throw ClosedPipe();
-  throw BadInput(shown_ + ": cannot be written: " + std::strerror(error));
+  throw BadInput(shown_ + ": cannot be written: " + reason(error, shown_));
 }
 
 void OutputFile::discard() {

@@ -15,8 +15,8 @@ namespace truenorm::cli {
 namespace {
 
 [[noreturn]] void wrong_length(const std::string& name, int64_t values, int64_t d) {
-  throw BadInput(name + " has " + std::to_string(values) + " values, x has " + std::to_string(d) +
-                 " features; expected 1 or " + std::to_string(d));
+  const std::string either = d == 1 ? "" : "1 or ";
+  throw BadInput(name + " has " + counted(values, "value") + ", x has " + counted(d, "feature") + "; expected " + either + grouped(d));
 }
 
 Parameter open_file(const std::string& path, const std::string& name, int64_t d) {
@@ -25,10 +25,9 @@ Parameter open_file(const std::string& path, const std::string& name, int64_t d)
   // A vector, possibly with further axes of size 1, or a single value. Looked at before anything is read.
   int wide = 0;
   for (const int64_t size : header.shape) wide += size != 1;
-  if (wide > 1)
-    throw BadInput(name + ": " + path + " has shape " + shape_text(header.shape) + "; expected one value a feature");
+  if (wide > 1) throw BadInput(path + " has shape " + shape_text(header.shape) + "; expected one value a feature");
   const int64_t n = header.elements();
-  if (n != 1 && n != d) wrong_length(name + ": " + path, n, d);
+  if (n != 1 && n != d) wrong_length(path, n, d);
   return {name, {}, header.dtype, std::move(reader)};
 }
 
@@ -110,7 +109,11 @@ class Reader {
   Parameter from_file(const std::string& text, const std::string& name) {
     if (text == "-" && x_file_ == "-") throw BadInput(name + ": the standard input is x already; expected a file");
     files.push_back(split_array_name(text).file);
-    return open_file(text, name, d_);
+    try {
+      return open_file(text, name, d_);
+    } catch (const BadInput& error) {
+      throw BadInput(name + ": " + error.what());
+    }
   }
   const std::vector<std::string>& members() {
     if (!members_) members_ = arrays_in(x_file_);

@@ -2,6 +2,7 @@
 #include "rows.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 
@@ -183,25 +184,28 @@ void RowWriter::scatter(const Piece& piece, Bytes& rows) {
 }
 
 int64_t parse_memory(const std::string& text) {
-  int64_t unit = 1;
-  std::string digits = text;
-  for (const auto& [letter, size] :
-       {std::pair{'K', int64_t{1} << 10}, {'M', int64_t{1} << 20}, {'G', int64_t{1} << 30}}) {
-    if (digits.empty() || digits.back() != letter) continue;
-    unit = size;
-    digits.pop_back();
-    break;
+  // 200M, 200MB, 200MiB, 1.5g: all in powers of 1024.
+  const size_t letters = std::min(text.find_first_not_of("0123456789."), text.size());
+  std::string unit = text.substr(letters);
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::optional<double> number = letters ? read_number(text.substr(0, letters)) : std::nullopt;
+  double bytes = -1;
+  for (const auto& [letter, size] : {std::pair{"", 0}, {"k", 10}, {"m", 20}, {"g", 30}, {"t", 40}}) {
+    const std::string l = letter;
+    if (number && (unit == l || unit == l + "b" || (!l.empty() && unit == l + "ib"))) bytes = std::ldexp(*number, size);
   }
-  for (const char c : digits) {
-    if (c < '0' || c > '9') digits.clear();
+  constexpr int64_t kLeast = kOverheadBytes + kGatheredBytes, kMost = int64_t{1} << 50;
+  if (!(bytes >= kLeast && bytes <= kMost)) {
+    throw BadInput("--memory: '" + text + "' is " + (bytes < 0 ? "no size" : bytes < kLeast ? "too little" : "too much") +
+                   "; expected one such as 200M or 4G, from " + std::to_string(kLeast >> 20) + "M to " +
+                   std::to_string(kMost >> 40) + "T");
   }
-  if (digits.empty() || digits.size() > 9) throw BadInput("--memory: '" + text + "' is no size such as 200M or 4G");
-  return parse_integer(digits, "--memory", 0, 999999999) * unit;
+  return static_cast<int64_t>(bytes);
 }
 
 Place place_of_rows(const RowLayout& layout, size_t element, int64_t bytes_a_feature, int64_t bytes_at_once,
                     const std::string& memory, const std::string& name) {
-  const double left = static_cast<double>(std::max<int64_t>(parse_memory(memory) - kOverheadBytes, kGatheredBytes));
+  const double left = static_cast<double>(parse_memory(memory) - kOverheadBytes);
   const double d = static_cast<double>(layout.d);
   const bool few_neighbours = is_gathered(layout, element) &&
                               gathered_rows(layout, element, Place::kMemory) * static_cast<int64_t>(element) < kNeighbourBytes;

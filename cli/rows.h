@@ -85,7 +85,7 @@ class RowWriter {
   std::vector<std::byte> buffer_;
 };
 
-// What a command may hold in memory, from "--memory 200M".
+// What a command may hold in memory, from "--memory 200M". BadInput for less than the program itself needs.
 int64_t parse_memory(const std::string& text);
 
 // Where rows lie that need this much a feature, all in all. BadInput where even files are no help, since the library

@@ -13,6 +13,7 @@
 #include "operands.h"
 #include "output.h"
 #include "progress.h"
+#include "row_summary.h"
 #include "table.h"
 #include "terminal.h"
 
@@ -38,7 +39,7 @@ struct Ranges {
 
   void add(const RowSummary& row) {
     const double values[4] = {row.mean, row.sd, row.min, row.max};
-    not_finite += !std::isfinite(row.mean) || !std::isfinite(row.sd);
+    not_finite += !row.finite();
     for (int i = 0; i < 4; ++i) {
       if (std::isnan(values[i])) continue;
       low[i] = std::min(low[i], values[i]);
@@ -69,13 +70,16 @@ Report gather(const Options& options, Operands& in) {
   const int64_t rows = in.layout.rows();
   int64_t limit = parse_integer(options.limit, "--limit", 0, kMostShown);
   if (limit == 0 && rows > kMostShown) {
-    throw BadInput("--limit: " + grouped(rows) + " rows are too many to show; expected at most " + grouped(kMostShown) +
+    throw BadInput("--limit: " + counted(rows, "row") + " are too many to show; expected at most " + grouped(kMostShown) +
                    " (truenorm apply --save-stats writes those of all rows)");
   }
   if (limit == 0) limit = rows;
   if (!options.histogram.empty() && in.layout.d > kMostDrawn) {
     throw BadInput("--histogram: a row has " + grouped(in.layout.d) + " features; expected at most " + grouped(kMostDrawn));
   }
+  if (!options.histogram.empty() && options.json) throw BadInput("--histogram: is no JSON; expected it without --json");
+  if (!options.histogram.empty() && rows == 0)
+    throw BadInput("--histogram: row " + options.histogram + " of " + options.operands.input + ", which has no rows");
   const int64_t picture = options.histogram.empty() ? -1 : parse_integer(options.histogram, "--histogram", 0, rows - 1);
   if (in.layout.d == 0) return report;
 
@@ -126,8 +130,7 @@ std::string to_text(const Options& options, const Report& report) {
   const int64_t rows = report.layout.rows();
   std::string text = (options.operands.input == "-" ? "standard input" : options.operands.input) + ": " +
                      truenorm_dtype_name(report.header.dtype) + ", shape " + shape_text(report.header.shape) + ", " +
-                     grouped(rows) + " rows of " + grouped(report.layout.d) +
-                     " features, eps = " + shortest(report.eps) + "\n\n";
+                     counted(rows, "row") + " of " + counted(report.layout.d, "feature") + ", eps = " + shortest(report.eps) + "\n\n";
   if (!report.before.empty()) {
     std::vector<std::vector<std::string>> lines = {{"row", "", "mean", "sd (biased)", "sd (unbiased)", "min", "max"}};
     for (size_t r = 0; r < report.before.size(); ++r) {
@@ -136,14 +139,14 @@ std::string to_text(const Options& options, const Report& report) {
     }
     text += table(lines, 2);
     if (static_cast<int64_t>(report.before.size()) < rows) {
-      text += "(the first " + std::to_string(report.before.size()) + " of " + grouped(rows) +
-              " rows; --limit N shows more)\n";
+      text += "(the first " + std::to_string(report.before.size()) + " of " + counted(rows, "row") +
+              "; --limit N shows more)\n";
     }
     std::vector<std::vector<std::string>> summary = {{"all rows", "", "mean", "sd (biased)", "min", "max"}};
     add_ranges(summary, "before", report.all_before);
     add_ranges(summary, "after", report.all_after);
     text += "\n" + table(summary, 2);
-    if (report.all_before.not_finite) text += grouped(report.all_before.not_finite) + " rows hold NaN or Inf\n";
+    if (const int64_t n = report.all_before.not_finite) text += counted(n, "row") + (n == 1 ? " holds" : " hold") + " NaN or Inf\n";
   }
   if (!report.row_before.empty()) {
     text += "\nThe features of row " + options.histogram + ", the mean as a dashed line\n\n" +
@@ -159,7 +162,10 @@ nlohmann::ordered_json to_json(const RowSummary& s) {
 nlohmann::ordered_json to_json(const Ranges& r) {
   nlohmann::ordered_json json;
   const char* names[] = {"mean", "sd", "min", "max"};
-  for (int i = 0; i < 4; ++i) json[names[i]] = {r.low[i], r.high[i]};
+  for (int i = 0; i < 4; ++i) {  // null where there is no number to give
+    if (r.low[i] <= r.high[i]) json[names[i]] = {r.low[i], r.high[i]};
+    else json[names[i]] = nullptr;
+  }
   json["rows_not_finite"] = r.not_finite;
   return json;
 }
@@ -182,8 +188,8 @@ void run(const Options& options) {
     return 2 * static_cast<int64_t>(truenorm_dtype_size(x.dtype));
   });
   const Report report = gather(options, in);
-  print_out(options.json ? to_json(options, report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
-                         : to_text(options, report));
+  if (options.json) return print_json(to_json(options, report));
+  print_out(to_text(options, report));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "spread.h"
+
 namespace truenorm::cli {
 namespace {
 
@@ -13,13 +15,6 @@ double to_three_places(double value) { return std::round(value * 1000) / 1000; }
 double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
 double mean_of(const std::vector<double>& values) { return sum_of(values) / static_cast<double>(values.size()); }
-
-double biased_sd_of(const std::vector<double>& values) {
-  const double mean = mean_of(values);
-  double sum = 0;
-  for (const double v : values) sum += (v - mean) * (v - mean);
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
 
 ByHand by_hand(const Walkthrough& w) {
   const std::vector<double>& x = w.x;
@@ -44,8 +39,9 @@ ByHand by_hand(const Walkthrough& w) {
     h.y.push_back(h.scaled[i] + w.beta[i]);
   }
   h.check = mean_of(h.x_hat_squares);
-  h.y_mean = mean_of(h.y);
-  h.y_sd = biased_sd_of(h.y);
+  const MeanAndSd y = mean_and_sd(h.y);
+  h.y_mean = y.mean;
+  h.y_sd = y.sd;
   return h;
 }
 
@@ -55,17 +51,19 @@ Computed compute(const Walkthrough& w) {
   c.mean = plain.mean;
   c.var = plain.var;
   c.rstd = plain.rstd;
-  c.sd = std::sqrt(c.var);
-  c.sd_with_eps = std::sqrt(c.var + w.eps);
+  c.sd = plain_variance(c.var) ? std::sqrt(c.var) : mean_and_sd(w.x).sd;
+  c.sd_with_eps = plain_variance(c.var) ? std::sqrt(c.var + w.eps) : std::hypot(c.sd, std::sqrt(w.eps));
   c.x_hat = plain.y;
-  c.x_hat_mean = mean_of(c.x_hat);
-  c.x_hat_sd = biased_sd_of(c.x_hat);
+  const MeanAndSd x_hat = mean_and_sd(c.x_hat);
+  c.x_hat_mean = x_hat.mean;
+  c.x_hat_sd = x_hat.sd;
   c.y = w.gamma_given || w.beta_given ? normalize_row(w.x, w.gamma_given ? w.gamma : std::vector<double>(),
                                                       w.beta_given ? w.beta : std::vector<double>(), w.eps)
                                             .y
                                       : c.x_hat;
-  c.y_mean = mean_of(c.y);
-  c.y_sd = biased_sd_of(c.y);
+  const MeanAndSd y = mean_and_sd(c.y);
+  c.y_mean = y.mean;
+  c.y_sd = y.sd;
   return c;
 }
 

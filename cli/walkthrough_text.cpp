@@ -42,6 +42,11 @@ std::string glued(std::string text) {
 
 std::string size_text(double value, int places) { return fixed_or_exponent(value, places, std::fabs(value)); }
 
+// A variance beyond the range of float64 as the square of the standard deviation, which is within it.
+std::string variance_text(const Computed& c) {
+  return std::isnormal(c.var) || !(c.sd > 0) ? size_text(c.var, 4) : "(" + size_text(c.sd, 4) + ")^2";
+}
+
 // A parameter for the heading: one number where all are the same.
 std::string parameter_text(const std::string& name, const std::vector<double>& values, bool given) {
   const bool same = std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
@@ -87,7 +92,7 @@ std::vector<Step> steps(const Walkthrough& w) {
                    (d > 1 ? " (biased), not by " + std::to_string(d - 1) : ""),
                {sum_over_d(d, [&](size_t i) { return hand_number(h.squares[i]); }) + " = " +
                 hand_number(h.sum_squares) + "/" + std::to_string(d) + " = " + size_text(h.var, 4)},
-               {size_text(c.var, 4)}});
+               {variance_text(c)}});
   s.push_back({"standard deviation = sqrt(variance); computed: sqrt(variance + eps)",
                {size_text(h.sd, 4)},
                {size_text(c.sd_with_eps, 4)}});
@@ -169,7 +174,7 @@ std::string verification(const Walkthrough& w, int width) {
   const std::pair<const char*, std::string> entries[] = {
       {"Input:", list(w.x)},
       {"Mean:", fixed_or_exponent(c.mean, 4, largest_magnitude(w.x))},
-      {"Variance:", size_text(c.var, 4)},
+      {"Variance:", variance_text(c)},
       {"Standard deviation:", size_text(c.sd, 4)},
       {"Normalized:", list(c.x_hat, 4)},
       {"Normalized mean:", fixed(c.x_hat_mean, 8)},

@@ -5,6 +5,7 @@
 #include "bad_input.h"
 #include "elements.h"
 #include "numbers.h"
+#include "row_summary.h"
 #include "sections.h"
 #include "table.h"
 #include "terminal.h"

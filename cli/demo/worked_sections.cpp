@@ -4,6 +4,7 @@
 #include "elements.h"
 #include "histogram.h"
 #include "numbers.h"
+#include "row_summary.h"
 #include "sections.h"
 #include "table.h"
 #include "terminal.h"

@@ -39,17 +39,19 @@ TEST(Numbers, ListsNameTheElement) {
     parse_list("1,two,3", "--gamma");
     FAIL();
   } catch (const BadInput& error) {
-    EXPECT_STREQ(error.what(), "--gamma[1]: 'two' is not a number");
+    EXPECT_STREQ(error.what(), "--gamma[1]: 'two' is not a number; expected one such as 3, -.5 or 1e-5");
   }
-  EXPECT_THROW(parse_list("1,", "--gamma"), BadInput);
+  for (const char* text : {"1 2\t-.5", "1, 2, -.5", " 1 ,2 -.5 ", "[1. 2. -.5]", "[1,2 , -.5]"})
+    EXPECT_EQ(parse_list(text, "x"), (std::vector<double>{1, 2, -.5})) << text;
+  for (const char* text : {"1,", ",1", "1,,2", "1, ,2", "", " ", ",", "[1, 2", "1 - 2"}) EXPECT_THROW(parse_list(text, "--gamma"), BadInput) << text;
 }
 
 TEST(Numbers, ProtectsNumbersAndNothingElse) {
-  for (const char* text : {"-1", "-.5", "-1,2,-3", "-1e-5", "-inf"}) {
+  for (const char* text : {"-1", "-.5", "-1,2,-3", "-1e-5", "-inf", "-1,", "-1 2 -3", "-1]", "-1 ,"}) {
     EXPECT_NE(protect_minus(text), text);
     EXPECT_EQ(plain_minus(protect_minus(text)), text);
   }
-  for (const char* text : {"1", "-o", "--eps", "-", "", "-1x", "--1", "-e5"}) EXPECT_EQ(protect_minus(text), text);
+  for (const char* text : {"1", "-o", "--eps", "-", "", "-1x", "--1", "-e5", "-,", "-]", "-1 x"}) EXPECT_EQ(protect_minus(text), text);
 }
 
 TEST(Numbers, NeverPrintsNegativeZero) {
@@ -83,6 +85,9 @@ TEST(Numbers, GroupsAndShapes) {
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1000), "1,000");
   EXPECT_EQ(grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(counted(1, "row"), "1 row");
+  EXPECT_EQ(counted(0, "row"), "0 rows");
+  EXPECT_EQ(counted(1234, "row"), "1,234 rows");
   EXPECT_EQ(shape_text(std::vector<int64_t>{4}), "(4,)");
   EXPECT_EQ(shape_text(std::vector<int64_t>{2, 3}), "(2, 3)");
   EXPECT_EQ(shape_text(std::vector<int64_t>{}), "()");

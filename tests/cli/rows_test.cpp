@@ -58,8 +58,25 @@ TEST(Rows, PiecesCoverAllRows) {
 TEST(Rows, SizesOfMemory) {
   EXPECT_EQ(parse_memory("200M"), int64_t{200} << 20);
   EXPECT_EQ(parse_memory("4G"), int64_t{4} << 30);
-  EXPECT_EQ(parse_memory("1000"), 1000);
-  for (const char* text : {"", "M", "-1M", "4T", "1.5G", "99999999999999G"}) EXPECT_THROW(parse_memory(text), BadInput);
+  for (const char* text : {"200MB", "200MiB", "200m", "200mb", "204800K", "204800k", "209715200", "0.1953125G"})
+    EXPECT_EQ(parse_memory(text), int64_t{200} << 20) << text;
+  EXPECT_EQ(parse_memory("1.5G"), int64_t{3} << 29);
+  EXPECT_EQ(parse_memory("1T"), int64_t{1} << 40);
+  for (const char* text : {"", "M", "-1M", "1.5.5G", "4X", "200iB", "200 M", "1e9", "0", "1", "1k", "1.5M", "115M", "99999999999999G"})
+    EXPECT_THROW(parse_memory(text), BadInput) << text;
+}
+
+TEST(Rows, SizesOfMemoryThatMakeNoSenseAreNamed) {
+  const auto message = [](const char* text) -> std::string {
+    try {
+      parse_memory(text);
+    } catch (const BadInput& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("1"), "--memory: '1' is too little; expected one such as 200M or 4G, from 116M to 1024T");
+  EXPECT_EQ(message("1e9"), "--memory: '1e9' is no size; expected one such as 200M or 4G, from 116M to 1024T");
 }
 
 }  // namespace

@@ -98,6 +98,29 @@ def test_files_of_many_pieces_have_the_bits_of_one_call(truenorm, tmp_path, dtyp
             assert got.dtype.itemsize == array.dtype.itemsize and got.tobytes() == array.tobytes(), (name, threads)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_parameters_of_apply_serve(truenorm, tmp_path, dtype):
+    """beta may be there, in any form and type: it changes no bit and no type of the gradients."""
+    x, gamma, beta = rows((5, 33), dtype), rows(33, dtype, 1), rows(33, dtype, 2)
+    np.savez(tmp_path / "norm.npz", **{"n.weight": gamma, "n.bias": beta})
+    for name, array in (("x", x), ("gamma", gamma), ("beta", beta), ("wide", beta.astype(np.float64)), ("column", beta[:, None])):
+        np.save(tmp_path / f"{name}.npy", array)
+    outputs = []
+    numbers = ",".join(str(float(b)) for b in beta)
+    for beta in ([], ["--beta", "beta.npy"], ["--beta", "3"], ["--beta", numbers], ["--beta", "wide.npy"], ["--beta", "column.npy"]):
+        if "column.npy" not in beta:
+            truenorm.ok("apply", "x.npy", "-o", "y.npy", "--gamma", "gamma.npy", *beta)
+        truenorm.ok("backward", "x.npy", "x.npy", "--gamma", "gamma.npy", *beta, *OUTPUTS)
+        outputs.append([(tmp_path / f"{name}.npy").read_bytes() for name in ("dx", "dgamma", "dbeta")])
+    if dtype != "bfloat16":  # .npz has no such type
+        truenorm.ok("backward", "x.npy", "x.npy", "--prefix", "norm.npz:n", *OUTPUTS)
+        outputs.append([(tmp_path / f"{name}.npy").read_bytes() for name in ("dx", "dgamma", "dbeta")])
+    assert all(each == outputs[0] for each in outputs)
+    assert "is an input as well" in truenorm.bad("backward", "x.npy", "x.npy", "--beta", "beta.npy", "--dbeta", "beta.npy")
+    page = " ".join(truenorm.ok("backward", "--help").split())
+    assert "its shape is checked, the gradients do not depend on it" in page
+
+
 def test_half_gradients_of_ones(truenorm, tmp_path):
     """The bias gradient of 4096 rows of ones is 4096, not where half-precision sums get stuck."""
     for dtype in ("float16", "bfloat16"):
@@ -125,14 +148,19 @@ def test_report(truenorm, tmp_path):
         (["x.npy", "x.npy", "--dx", "dx.npy", "--dbeta", "./dx.npy"], ["dx.npy", "output"]),
         (["x.npy", "x.npy", "--dgamma", "g.npy", "--grad-dtype", "float16"], ["--grad-dtype", "float16"]),
         (["x.npy", "x.npy", "--dx", "dx.npy", "--out-dtype", "float16"], ["--out-dtype", "float16"]),
-        (["x.npy", "x.npy", "--dx", "dx.npy", "--beta", "1"], ["--beta"]),
+        (["x.npy", "x.npy", "--dx", "dx.npy", "--beta", "1,2"], ["--beta", "2 values", "4 features"]),
+        (["x.npy", "x.npy", "--dx", "dx.npy", "--beta", "x.npy"], ["--beta", "(3, 4)"]),
+        (["x.npy", "x.npy", "--dx", "dx.npy", "--beta", "missing.npy"], ["--beta: missing.npy"]),
+        (["x.npy", "fortran.npy", "--dx", "dx.npy"], ["fortran.npy", "is in Fortran order", "expected that of x, C order", "ascontiguousarray"]),
+        (["fortran.npy", "x.npy", "--dx", "dx.npy"], ["x.npy", "is in C order", "expected that of x, Fortran order", "asfortranarray"]),
         (["x.npy", "x.npy", "--dx", "no/dx.npy", "--dbeta", "dbeta.npy"], ["no/dx.npy"]),
         (["-", "-", "--dx", "dx.npy"], ["standard input"]),
         (["x.npy", "missing.npy", "--dx", "dx.npy"], ["missing.npy"]),
     ],
 )
 def test_bad_input_leaves_nothing(truenorm, tmp_path, arguments, words):
-    for name, array in (("x", rows((3, 4))), ("dy", rows((3, 4))), ("short", rows((2, 4))), ("half", rows((3, 4), "float16"))):
+    for name, array in (("x", rows((3, 4))), ("dy", rows((3, 4))), ("short", rows((2, 4))), ("half", rows((3, 4), "float16")),
+                        ("fortran", np.asfortranarray(rows((3, 4))))):
         np.save(tmp_path / f"{name}.npy", array)
     before = sorted(os.listdir(tmp_path))
     line = truenorm.bad("backward", *arguments)

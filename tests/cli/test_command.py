@@ -2,8 +2,10 @@
 
 import json
 import re
+import signal
 import subprocess
 
+import numpy as np
 import pytest
 
 COMMANDS = ["explain", "apply", "stats", "info"]
@@ -40,7 +42,9 @@ def test_info_follows_the_environment(truenorm):
     available = json.loads(truenorm.ok("info", "--json"))["isa_available"]
     for isa in available:
         assert json.loads(truenorm.ok("info", "--json", env={"TRUENORM_ISA": isa}))["isa"] == isa
-    assert "'sse9'" in truenorm.bad("info", env={"TRUENORM_ISA": "sse9"})
+    line = truenorm.bad("info", env={"TRUENORM_ISA": "sse9"})
+    assert "TRUENORM_ISA" in line and "sse9" in line and "expected one of: " in line
+    assert all(isa in line for isa in [*available, "scalar"])
     assert json.loads(truenorm.ok("info", "--json", env={"TRUENORM_NUM_THREADS": "3"}))["threads"] == 3
 
 
@@ -48,16 +52,57 @@ def test_unknown_isa_is_an_error_everywhere(truenorm):
     assert "sse9" in truenorm.bad("explain", "3", "1", env={"TRUENORM_ISA": "sse9"})
 
 
-@pytest.mark.parametrize("arguments", [[], ["explian", "3"], ["--bogus"], ["info", "extra"]])
-def test_wrong_use(truenorm, arguments):
+@pytest.mark.parametrize(("arguments", "words"), [
+    ([], ["expected a command: explain, apply"]),
+    (["explian", "3"], ["'explian' is no command", "explain, apply", "or manual"]),
+    (["--bogus"], ["'--bogus' is no option"]),
+    (["info", "extra"], ["truenorm info: 'extra' is no argument"]),
+    (["apply", "-x"], ["truenorm apply: '-x' is no option"]),
+    (["apply", "x.npy", "--out", "y.npy"], ["'--out' is no option"]),
+    (["apply", "x.npy", "y.npy"], ["'y.npy' is no argument"]),
+    (["apply", "x.npy"], ["--output is required"]),
+    (["apply", "-o", "y.npy"], ["x is required"]),
+    (["completion"], ["shell is required"]),
+    (["completion", "tcsh"], ["'tcsh'", "bash, zsh or fish"]),
+])
+def test_wrong_use(truenorm, arguments, words):
     line = truenorm.bad(*arguments)
-    assert line.startswith("truenorm")
+    assert line.startswith("truenorm") and all(word in line for word in words), line
 
 
-def test_full_standard_output(truenorm):
+PRINT = [["explain", "3", "1"], ["--help"], ["apply", "--help"], ["--version"], ["completion", "bash"], ["completion", "zsh"],
+         ["completion", "fish"], ["manual"], ["info"], ["info", "--json"]]
+
+
+@pytest.mark.parametrize("arguments", PRINT, ids=" ".join)
+def test_full_and_closed_standard_output(truenorm, arguments):
     with open("/dev/full", "w") as full:
-        result = subprocess.run([truenorm.program, "explain", "3", "1"], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert result.returncode == 2 and "standard output" in result.stderr
+        result = subprocess.run([truenorm.program, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 2 and "the standard output cannot be written: No space left" in result.stderr
+    assert result.stderr.count("\n") == 1
+    result = subprocess.run(["sh", "-c", '"$@" >&-', "sh", truenorm.program, *arguments], stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 2 and "the standard output is closed" in result.stderr
+    with subprocess.Popen([truenorm.program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()  # whoever reads has gone: quiet
+        assert process.stderr.read() == b""
+    assert process.returncode in (0, -signal.SIGPIPE)  # 0: it was faster
+
+
+def test_files_never_take_the_place_of_a_closed_stream(truenorm, tmp_path):
+    """open() gives the lowest number that is free: the report must not go into the file that has it."""
+    np.save(tmp_path / "x.npy", np.ones((3, 4), np.float32))
+    truenorm.ok("apply", "x.npy", "-o", "want.npy")
+    for closed, arguments, code in (("0<&-", [], 0), (">&-", [], 0), ("2>&-", [], 0), ("0<&- 2>&-", ["--json"], 0), (">&-", ["--json"], 2),
+                                    ("0<&- >&-", ["--json"], 2)):
+        command = [truenorm.program, "apply", "x.npy", "-o", "y.npy", *arguments]
+        result = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *command], cwd=tmp_path, capture_output=True, text=True)
+        assert result.returncode == code, (closed, result.stderr)
+        assert (tmp_path / "y.npy").read_bytes() == (tmp_path / "want.npy").read_bytes(), closed
+    result = subprocess.run(["sh", "-c", '"$@" 0<&-', "sh", truenorm.program, "stats", "-"], capture_output=True, text=True)
+    assert result.returncode == 2 and "the standard input: cannot be read: it is closed" in result.stderr
+    result = subprocess.run(["sh", "-c", '"$@" >&-', "sh", truenorm.program, "apply", "x.npy", "-o", "-"], cwd=tmp_path,
+                            capture_output=True, text=True)
+    assert result.returncode == 2 and "the standard output: cannot be written: it is closed" in result.stderr
 
 
 def test_demonstration(demo, data):

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 # The whole text for [3, 1, 5, 7] with gamma = 2 and beta = 1. Every number in it can be checked by hand.
@@ -47,6 +48,9 @@ def test_options_may_stand_anywhere_and_numbers_may_be_lists(truenorm):
         ["3, 1, 5, 7", "--beta", "1", "--gamma", "2,2,2,2"],
         ["[3, 1, 5, 7]", "--eps", "1e-5", "--gamma", "2", "--beta", "1,1,1,1"],
         ["--gamma", "2", "--beta", "+1", "3.0", "1e0", ".5e1", "7."],
+        ["3,", "1,", "5,", "7", "--gamma", "2 2 2 2", "--beta", "[1, 1, 1, 1]"],
+        ["3 1  5 7", "--gamma=2", "--beta=1"],
+        ["[3.", "1.", "5.", "7.]", "--gamma=2", "--beta=1"],
     ):
         assert truenorm.ok("explain", *arguments) == WALK_THROUGH, arguments
 
@@ -63,7 +67,9 @@ def test_negative_numbers_anywhere(truenorm):
     assert "gamma = [-1, 2, -0.5], beta = -1" in text
     assert "mean = (-0.5 + 1e-5 - 2)/3" in text
     assert "[-0.392 - 1, 1.962 - 1, 0.686 - 1]" in text
-    assert truenorm.ok("explain", "-1,-2,-.5e1") == truenorm.ok("explain", "-1", "-2", "-.5e1")
+    want = truenorm.ok("explain", "-1", "-2", "-.5e1")
+    for arguments in (["-1,-2,-.5e1"], ["-1,", "-2,", "-.5e1"], ["-1 -2 -.5e1"], ["-1", ",", "-2 ,-.5e1"], ["[-1", "-2", "-.5e1]"]):
+        assert truenorm.ok("explain", *arguments) == want, arguments
     # The typographic minus sign, as it comes out of a paper.
     assert truenorm.ok("explain", "\u22121", "2") == truenorm.ok("explain", "-1", "2")
 
@@ -111,6 +117,30 @@ def test_numbers_of_any_size(truenorm):
     assert "1000000.5000" in truenorm.ok("explain", "1e6", "1000001")
 
 
+@pytest.mark.parametrize("size", ["e308", "e200", "e-200", "e-310"])
+def test_variances_beyond_float64_have_a_standard_deviation(truenorm, size):
+    """As half as large a row, whose numbers are plain, has: 1, 2 and 4 are powers of two, so everything scales exactly."""
+    text = truenorm.ok("explain", f"-1{size}", f"1{size}", "--eps", 0, "--gamma", 3, "--histogram")
+    assert f"Standard deviation:            1.0000{size}" in text and f"before: mean 0.000, sd 1.000{size}" in text
+    assert f"Variance:                      (1.0000{size})^2" in text and "Normalized standard deviation: 1.000000" in text
+    assert "mean 0.000, sd 3.000" in text
+    report = json.loads(truenorm.ok("explain", f"-1{size}", f"1{size}", "--eps", 0, "--json"))
+    assert report["computed"]["sd"] == float(f"1{size}") and report["computed"]["normalized"] == [-1, 1]
+
+
+def test_large_outputs_have_a_standard_deviation(truenorm):
+    report = json.loads(truenorm.ok("explain", 3, 1, 5, 7, "--gamma", "1e200", "--json"))
+    for part in ("computed", "by_hand"):
+        assert report[part]["y_sd"] == pytest.approx(1e200, rel=1e-3)
+
+
+def test_numbers_that_are_not_finite_are_strings_in_json(truenorm):
+    report = json.loads(truenorm.ok("explain", "1e200", "-1e200", "--json"), parse_constant=pytest.fail)
+    assert report["by_hand"]["variance"] == "Infinity" and report["computed"]["variance"] == "Infinity"
+    report = json.loads(truenorm.ok("explain", 2, 2, "--eps", 0, "--json"), parse_constant=pytest.fail)
+    assert report["computed"]["y"] == ["NaN", "NaN"]
+
+
 def test_many_features_are_cut_in_the_middle(truenorm):
     text = truenorm.ok("explain", *range(1, 101))
     assert "x = [1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 99, 100]" in text
@@ -130,36 +160,46 @@ def test_row_of_a_file(truenorm, data):
     file = data / "worked_batch" / "x.npy"
     report = json.loads(truenorm.ok("explain", "--file", file, "--row", 1, "--json"))
     assert report["d"] == 8 and round(report["computed"]["mean"], 3) == 0.35
-    assert "no more than" not in truenorm.bad("explain", "--file", file, "--row", 8)
+    assert "0 to 7" in truenorm.bad("explain", "--file", file, "--row", 8)
+
+
+@pytest.mark.parametrize(("shape", "words"), [((6, 0), "(6, 0), rows of no features"), ((0, 6), "(0, 6), no rows")])
+def test_files_of_nothing(truenorm, tmp_path, shape, words):
+    np.save(tmp_path / "x.npy", np.ones(shape, np.float32))
+    assert words in truenorm.bad("explain", "--file", "x.npy")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["3", "1", "x"], ["x[2]", "'x'", "not a number"]),
-        (["3", "1,,2"], ["x[1][1]", "''", "not a number"]),
+        (["3", "1,,2"], ["x[2]", "''", "not a number", "expected"]),
+        (["3", "1,"], ["x[2]", "''"]),
         (["-.5x", "1"], ["-.5x"]),
         (["-5x", "1"], ["x[0]", "'-5x'"]),
         (["nan", "1"], ["x[0]", "NaN", "finite"]),
         (["1", "-inf"], ["x[1]", "-Inf", "finite"]),
         (["1e999", "1"], ["'1e999'", "largest float64"]),
         (["0x10"], ["'0x10'"]),
-        (["1 2"], ["'1 2'"]),
         ([], ["truenorm explain 3 1 5 7"]),
         (["1", "2", "--eps", "-1"], ["--eps", "-1", "0 or larger"]),
         (["1", "2", "--eps", "nan"], ["--eps", "nan"]),
         (["1", "2", "--eps", "inf"], ["--eps", "inf"]),
-        (["1", "2", "--eps", "small"], ["--eps", "'small'"]),
+        (["1", "2", "--eps", "small"], ["--eps", "'small'", "expected a finite number, 0 or larger"]),
         (["1", "2", "--gamma", "1,2,3"], ["--gamma", "3 values", "2 features"]),
         (["1", "2", "--gamma", "1,b"], ["--gamma[1]", "'b'"]),
         (["1", "2", "--beta", "inf"], ["--beta", "Inf"]),
-        (["1", "2", "--beta", "missing.npy"], ["missing.npy", "No such file"]),
+        (["1", "2", "--beta", "missing.npy"], ["--beta: missing.npy", "No such file"]),
+        (["1", "2", "--gamma", "1 2 3"], ["--gamma", "3 values", "2 features"]),
         (["1", "2", "--beta"], ["--beta"]),
         (["1", "2", "--gamma", ""], ["--gamma", "''"]),
         (["1", "2", "--gama", "1"], ["--gama"]),
         (["1", "--file", "x.npy"], ["--file"]),
         (["--file", "missing.npy"], ["missing.npy"]),
-        (["1", "--row", "1"], ["--row"]),
+        (["1", "--row", "1"], ["--row", "--file"]),
+        (["1", "2", "--axis", "4"], ["--axis", "4", "--file"]),
+        (["1", "2", "--axis", "-1"], ["--axis", "-1", "--file"]),
+        (["1", "2", "--histogram", "--json"], ["--histogram", "--json"]),
     ],
 )
 def test_bad_input(truenorm, arguments, words):

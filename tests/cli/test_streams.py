@@ -8,7 +8,6 @@ import random
 import re
 import resource
 import select
-import shutil
 import signal
 import subprocess
 import time
@@ -214,6 +213,45 @@ def test_outputs_behind_links_and_of_any_mode(truenorm, tmp_path):
     assert (tmp_path / "real.npy").stat().st_mode & 0o777 == 0o640
 
 
+def test_outputs_behind_links_to_nothing_yet(truenorm, tmp_path):
+    """As with links to files: what is written is the end of the chain, the links stay."""
+    make(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "y.npy").symlink_to("folder/link.npy")
+    (tmp_path / "folder" / "link.npy").symlink_to(tmp_path / "real.npy")
+    truenorm.ok("apply", "x.npy", "-o", "y.npy")
+    assert (tmp_path / "y.npy").is_symlink() and (tmp_path / "folder" / "link.npy").is_symlink()
+    assert np.load(tmp_path / "real.npy").shape == (3000, 768)
+    os.unlink(tmp_path / "real.npy")
+    assert "is the output as well" in truenorm.bad("apply", "x.npy", "-o", "y.npy", "--save-stats", "real.npy")
+    (tmp_path / "nowhere.npy").symlink_to("no/such/folder.npy")
+    assert "nowhere.npy: cannot be written: No such file" in truenorm.bad("apply", "x.npy", "-o", "nowhere.npy")
+    (tmp_path / "loop.npy").symlink_to("loop.npy")
+    assert "loop.npy: cannot be written: Too many levels" in truenorm.bad("apply", "x.npy", "-o", "loop.npy")
+    assert sorted(os.listdir(tmp_path)) == ["folder", "loop.npy", "nowhere.npy", "x.npy", "y.npy"]
+
+
+def test_names_that_no_file_can_have(truenorm, tmp_path):
+    make(tmp_path)
+    long = "y" * 300 + ".npy"
+    line = truenorm.bad("apply", "x.npy", "-o", long)
+    assert "cannot be written: its name has 304 bytes; expected at most 255" in line and long in line
+    line = truenorm.bad("apply", "x.npy", "-o", "./" * 2100 + "y.npy")
+    assert "its path has 4205 bytes; expected fewer than 4096" in line
+    assert "x.npy/y.npy: cannot be written: Not a directory" in truenorm.bad("apply", "x.npy", "-o", "x.npy/y.npy")
+    assert "File name too long" in truenorm.bad("apply", long, "-o", "y.npy")
+    for option in ("--dx", "--dgamma"):
+        assert "its name has 304 bytes" in truenorm.bad("backward", "x.npy", "x.npy", option, long)
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+def test_standard_output_for_two(truenorm, tmp_path):
+    make(tmp_path)
+    line = truenorm.bad("apply", "x.npy", "-o", "-", "--save-stats", "-")
+    assert "--save-stats: the standard output can take one array" in line and "expected a file" in line
+    assert "expected files" in truenorm.bad("backward", "x.npy", "x.npy", "--dx", "-", "--dbeta", "-")
+
+
 def test_too_many_rows_to_show(truenorm, tmp_path):
     np.save(tmp_path / "x.npy", np.ones((100_001, 2), np.float32))
     assert "100,001 rows" in truenorm.bad("stats", "x.npy", "--limit", "0")
@@ -246,55 +284,6 @@ def test_progress_on_a_terminal_after_a_second(truenorm, tmp_path):
 def test_no_progress_elsewhere(truenorm, tmp_path):
     make(tmp_path)
     assert truenorm.run("apply", "x.npy", "-o", "y.npy").stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(truenorm, tmp_path, shell):
-    script = tmp_path / "script"
-    script.write_text(truenorm.ok("completion", shell))
-    assert "apply" in script.read_text() and "out-dtype" in script.read_text()
-    if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} here")
-    subprocess.run([shell, "-n", script], check=True)
-
-
-def complete(script, words):
-    """What bash would offer."""
-    text = f"""source {script}
-COMP_WORDS=({" ".join(f"'{w}'" for w in words)}); COMP_CWORD={len(words) - 1}
-_truenorm; printf '%s\\n' "${{COMPREPLY[@]}}" """
-    return subprocess.run(["bash", "-c", text], check=True, capture_output=True, text=True, cwd=script.parent).stdout.split()
-
-
-def test_what_bash_completes(truenorm, tmp_path):
-    script = tmp_path / "script"
-    script.write_text(truenorm.ok("completion", "bash"))
-    (tmp_path / "x.npy").touch()
-    assert complete(script, ["truenorm", "ba"]) == ["backward"]
-    assert complete(script, ["truenorm", "apply", "--out-d"]) == ["--out-dtype"]
-    assert complete(script, ["truenorm", "apply", "--out-dtype", "b"]) == ["bfloat16"]
-    assert complete(script, ["truenorm", "apply", "x"]) == ["x.npy"]
-    assert complete(script, ["truenorm", "apply", "--gamma", "x"]) == ["x.npy"]
-    assert complete(script, ["truenorm", "completion", "z"]) == ["zsh"]
-
-
-def test_what_fish_completes(truenorm, tmp_path):
-    if shutil.which("fish") is None:
-        pytest.skip("no fish here")
-    (tmp_path / "script").write_text(truenorm.ok("completion", "fish"))
-    out = subprocess.run(["fish", "-c", "source script; complete -C 'truenorm apply --out-d'"], cwd=tmp_path,
-                         capture_output=True, text=True, env={**os.environ, "HOME": str(tmp_path)}).stdout
-    assert out.startswith("--out-dtype\t")
-
-
-def test_manual_page(truenorm, tmp_path):
-    page = tmp_path / "truenorm.1"
-    page.write_text(truenorm.ok("manual"))
-    for command in ("apply", "backward", "stats", "explain", "info", "bench"):
-        assert f".SS truenorm {command}" in page.read_text()
-    if shutil.which("man"):
-        result = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, env={**os.environ, "MANPAGER": "cat", "LC_ALL": "C.UTF-8"})
-        assert result.returncode == 0 and result.stderr == "", result.stderr
 
 
 def test_bench(truenorm):
