@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -116,9 +117,34 @@ size_t saved_bytes(const std::vector<int64_t>& dims, int64_t d, truenorm_dtype x
   return truenorm_layer_norm_saved_bytes(&shape, x);
 }
 
-// NumPy has no bfloat16 of its own and cannot import one: the same memory as uint16, kept alive by its owner.
-nb::ndarray<nb::numpy, uint16_t> dlpack_bits(nb::object owner) {
-  const auto array = nb::cast<nb::ndarray<nb::ro, nb::device::cpu>>(owner);
+// DLPack's managed tensor of version 1, up to the tensor; before that version a capsule holds the bare tensor first.
+struct VersionedTensor {
+  uint32_t major, minor;
+  void *context, *deleter;
+  uint64_t flags;  // 1: read-only
+  nb::dlpack::dltensor tensor;
+};
+
+// (code, bits, lanes) of the elements and whether they may only be read; the capsule can still be used afterwards.
+std::tuple<int, int, int, bool> dlpack_type(nb::handle capsule) {
+  const nb::dlpack::dltensor* tensor = nullptr;
+  bool read_only = false;
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
+    tensor = static_cast<const nb::dlpack::dltensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
+    const auto* versioned = static_cast<const VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    if (versioned->major == 1) tensor = &versioned->tensor;
+    read_only = tensor && (versioned->flags & 1) != 0;
+  }
+  if (!tensor) throw nb::type_error("a capsule named dltensor, or dltensor_versioned of version 1, expected");
+  return {tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes, read_only};
+}
+
+// NumPy has no bfloat16 of its own and cannot import one: the same memory as uint16. The capsule is used up.
+nb::ndarray<nb::numpy, uint16_t> dlpack_bits(nb::handle capsule) {
+  using Source = nb::ndarray<nb::ro, nb::device::cpu>;
+  auto source = std::make_unique<Source>(nb::cast<Source>(capsule));
+  const Source& array = *source;
   if (array.dtype().bits != 16 || array.dtype().lanes != 1) throw nb::type_error("an array of 16-bit elements expected");
   std::vector<size_t> shape(array.ndim());
   std::vector<int64_t> strides(array.ndim());
@@ -126,8 +152,10 @@ nb::ndarray<nb::numpy, uint16_t> dlpack_bits(nb::object owner) {
     shape[i] = array.shape(i);
     strides[i] = array.stride(i);
   }
-  return {const_cast<void*>(static_cast<const void*>(array.data())), array.ndim(), shape.data(), nb::find(array),
-          strides.data()};
+  // Lives as long as the result, and the memory with it.
+  const nb::capsule owner(source.get(), [](void* p) noexcept { delete static_cast<Source*>(p); });
+  source.release();
+  return {const_cast<void*>(static_cast<const void*>(array.data())), array.ndim(), shape.data(), owner, strides.data()};
 }
 
 std::string isa() {
@@ -167,7 +195,8 @@ NB_MODULE(_core, m) {
         "normalized_shape"_a.none(), "eps"_a.none(), "num_threads"_a);
   m.def("tensor_backward", &tensor_backward, "dy"_a, "x"_a, "gamma"_a.none(), "saved"_a.none(), "dx"_a.none(),
         "dgamma"_a.none(), "dbeta"_a.none(), "normalized_shape"_a, "eps"_a, "num_threads"_a);
-  m.def("dlpack_bits", &dlpack_bits, "array"_a);
+  m.def("dlpack_type", &dlpack_type, "capsule"_a);
+  m.def("dlpack_bits", &dlpack_bits, "capsule"_a);
   m.def("version", [] { return std::string(truenorm_version()); });
   m.def("spec_version", [] { return truenorm_spec_version(); });
   m.def("isa", &isa);

@@ -99,7 +99,7 @@ struct View {
 int32_t normalized_rank(nb::handle normalized_shape, const View& x) {
   const int32_t ndim = x.tensor.ndim;
   const auto matches = [&x](nb::handle n, int32_t dimension) {
-    const long long size = PyLong_Check(n.ptr()) ? PyLong_AsLongLong(n.ptr()) : -1;
+    const long long size = PyLong_Check(n.ptr()) && !PyBool_Check(n.ptr()) ? PyLong_AsLongLong(n.ptr()) : -1;
     if (size == -1) PyErr_Clear();
     return size == x.tensor.shape[dimension];
   };
@@ -162,10 +162,13 @@ bool tensor_forward(nb::handle x, nb::handle gamma, nb::handle beta, nb::handle 
   const double eps_value = PyFloat_AsDouble(eps.ptr());
   const truenorm_stats stats{nullptr, nullptr, nullptr, saved_view.data};
   const truenorm_options options = options_of(num_threads);
-  raise_unless_ok(without_lock([&] {
+  const truenorm_status status = without_lock([&] {
     return truenorm_layer_norm_forward(&shape, x_view.input(), gamma_view.input(), beta_view.input(), y_view.output(),
                                        &stats, eps_value, &options);
-  }));
+  });
+  // The general path knows what the caller calls these.
+  if (status == TRUENORM_INVALID_EPS || status == TRUENORM_UNSUPPORTED_DTYPES) return false;
+  raise_unless_ok(status);
   return true;
 }
 

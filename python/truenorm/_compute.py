@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE_NAMES, Array
+from ._arrays import DTYPE_NAMES, OWN_NAMES, Array, empty, shown
 from ._parameters import Parameter, gradient_operand, is_grouped
+from ._process import thread_count
 from ._rows import Layout, Rows, address
 
 Float64s = np.ndarray[Any, np.dtype[np.float64]]
@@ -16,27 +17,20 @@ Float64s = np.ndarray[Any, np.dtype[np.float64]]
 
 def threads(num_threads: int | None) -> int:
     """None is the process's default, which the library calls 0."""
-    if num_threads is None:
-        return 0
-    if isinstance(num_threads, bool) or not hasattr(num_threads, "__index__"):
-        raise TypeError(f"num_threads is {num_threads!r}; expected None or an int")
-    count = int(num_threads)
-    if not 1 <= count <= 1024:
-        raise ValueError(f"num_threads is {count}; expected 1 to 1024, or None for the default")
-    return count
+    return 0 if num_threads is None else thread_count(num_threads, ", or None for the default")
 
 
-def epsilon(eps: float) -> float:
+def epsilon(eps: float, name: str = OWN_NAMES.eps) -> float:
     try:
-        if isinstance(eps, (str, bytes, bytearray)):
+        if isinstance(eps, (bool, str, bytes, bytearray)):
             raise TypeError
         value = float(eps)
     except (TypeError, ValueError):
-        raise TypeError(f"eps is {eps!r}; expected a number") from None
+        raise TypeError(f"{name} is {shown(eps)}; expected a number") from None
     except OverflowError:
         value = float("inf")
     if not 0.0 <= value < float("inf"):
-        raise ValueError(f"eps is {value}; expected a finite number, 0 or more")
+        raise ValueError(f"{name} is {value}; expected a finite number, 0 or more")
     return value
 
 
@@ -96,12 +90,14 @@ def result_like(x: Array) -> Array:
     """Memory for y or dx, laid out as x is. NumPy would make a broadcast dimension the innermost one."""
     values = x.values
     broadcast = any(stride == 0 and n > 1 for stride, n in zip(values.strides, values.shape))
-    return Array(np.empty_like(values, order="C" if broadcast else "K", subok=False), x.dtype)
+    if broadcast:
+        return Array(empty(values.shape, values.dtype), x.dtype)
+    return Array(np.empty_like(values, subok=False), x.dtype)
 
 
 def _aside(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Rows-first memory for a result that is laid out in a way the library cannot write."""
-    return np.empty(layout.lead + layout.features, dtype)
+    return empty(layout.lead + layout.features, dtype)
 
 
 def forward(
@@ -144,7 +140,7 @@ def statistics(x: Array, eps: float, layout: Layout, num_threads: int) -> tuple[
     """mean and var of each row, the normalized axes kept as 1."""
     rows_in = layout.readable(x)
     rows = Rows.of(layout, rows_in)
-    mean, var = np.empty(layout.rows), np.empty(layout.rows)
+    mean, var = (empty((layout.rows,), np.dtype(np.float64)) for _ in range(2))
     x_operand = rows.operand(rows_in)
     assert x_operand is not None
     _core.forward(
@@ -155,7 +151,7 @@ def statistics(x: Array, eps: float, layout: Layout, num_threads: int) -> tuple[
 
 def new_saved(x: Array, layout: Layout) -> Float64s:
     """Memory for what backward needs: 16 bytes a row, 24 for float64."""
-    return np.empty(_core.saved_bytes((layout.rows,), layout.d, x.dtype) // 8)
+    return empty((_core.saved_bytes((layout.rows,), layout.d, x.dtype) // 8,), np.dtype(np.float64))
 
 
 def backward(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _compute, _core
-from ._arrays import AnyArray, Array, NumpyKind, is_torch, kind_of, refuse_torch
-from ._cache import LayerNormCache
-from ._parameters import Parameter, resolve
-from ._rows import Layout, normalized_axes
+import numpy as np
 
-Axes = int | Sequence[int] | None
+from . import _compute, _core
+from ._arrays import OWN_NAMES, AnyArray, Array, Names, is_torch
+from ._cache import LayerNormCache
+from ._kinds import NumpyKind, kind_of, refuse_torch
+from ._parameters import Parameter, resolve
+from ._rows import LAST_AXIS, Axes, Layout, normalized_axes
 
 
 def layer_norm(
@@ -20,7 +21,7 @@ def layer_norm(
     beta: AnyArray = None,
     eps: float = 1e-5,
     *,
-    axis: Axes = -1,
+    axis: Axes = LAST_AXIS,
     normalized_shape: int | Sequence[int] | None = None,
     out: AnyArray = None,
     num_threads: int | None = None,
@@ -32,10 +33,11 @@ def layer_norm(
     needs gradients gets them.
 
     axis              the axis or axes normalized over, as in numpy.mean; None is all of them
-    normalized_shape  instead of axis: the last dimensions of x, as in PyTorch. (ONNX's ``axis=k`` means all axes from k
-                      on: ``normalized_shape=x.shape[k:]``.)
-    gamma, beta       of the normalized axes' shape, or of x's rank with each dimension 1 or x's, or a scalar; of x's
-                      type, or float32 where x is float16 or bfloat16. None: 1 and 0.
+    normalized_shape  instead of axis, never beside it: the last dimensions of x, as in PyTorch. (ONNX's ``axis=k`` means
+                      all axes from k on: ``normalized_shape=x.shape[k:]``.)
+    gamma, beta       of the normalized axes' shape, or of x's rank with each dimension 1 or x's, of x's type, or float32
+                      where x is float16 or bfloat16; or a number, as which an array without dimensions counts.
+                      None: 1 and 0.
     eps               0 or more, used as given, never rounded to x's type
     out               where to write y; x itself is allowed. Of x's type, or float32 where x is float16 or bfloat16
     num_threads       None: the process's default (set_num_threads). Never changes a bit of the result
@@ -43,8 +45,9 @@ def layer_norm(
     Nothing is copied where the normalized axes lie densely in memory (slices, negative and zero strides of the other
     axes included); other layouts are copied once on the way in and once on the way out.
     """
-    if out is None and normalized_shape is None and type(axis) is int and axis == -1:
-        # Plain NumPy arrays, at once; None for everything else.
+    last = axis is LAST_AXIS or (type(axis) is int and axis == -1)
+    if last and type(x) is np.ndarray and out is None and normalized_shape is None:
+        # Plain arrays, at once; None for everything else.
         y = _core.layer_norm_numpy(x, gamma, beta, eps, 0 if num_threads is None else _compute.threads(num_threads))
         if y is not None:
             return y
@@ -52,7 +55,7 @@ def layer_norm(
         from . import _torch_arrays
 
         return _torch_arrays.layer_norm(x, gamma, beta, eps, axis, normalized_shape, out, num_threads)
-    call = _Call(x, gamma, beta, eps, axis, normalized_shape, num_threads)
+    call = Call(x, gamma, beta, eps, axis, normalized_shape, num_threads)
     return call.forward(out, None)
 
 
@@ -62,7 +65,7 @@ def layer_norm_forward(
     beta: AnyArray = None,
     eps: float = 1e-5,
     *,
-    axis: Axes = -1,
+    axis: Axes = LAST_AXIS,
     normalized_shape: int | Sequence[int] | None = None,
     out: AnyArray = None,
     num_threads: int | None = None,
@@ -75,9 +78,9 @@ def layer_norm_forward(
         from . import _torch_arrays
 
         return _torch_arrays.layer_norm_forward(x, gamma, beta, eps, axis, normalized_shape, out, num_threads)
-    call = _Call(x, gamma, beta, eps, axis, normalized_shape, num_threads)
+    call = Call(x, gamma, beta, eps, axis, normalized_shape, num_threads)
     if out is not None:
-        refuse_torch(out=out)
+        refuse_torch("x", out=out)
         _compute.refuse_shared(call.kind.write(out), call.x)
     saved = _compute.new_saved(call.x, call.layout)
     y = call.forward(out, saved)
@@ -98,7 +101,7 @@ def layer_norm_backward(
     return result
 
 
-class _Call:
+class Call:
     """One call's arguments, understood; lives on in the cache."""
 
     def __init__(
@@ -110,31 +113,32 @@ class _Call:
         axis: Axes,
         normalized_shape: int | Sequence[int] | None,
         num_threads: int | None,
+        names: Names = OWN_NAMES,
     ) -> None:
-        refuse_torch(gamma=gamma, beta=beta)
-        self.kind: NumpyKind = kind_of(x)
-        self.x: Array = self.kind.read(x, "x")
+        refuse_torch(names.x, **{names.gamma: gamma, names.beta: beta})
+        self.kind: NumpyKind = kind_of(x, names.x)
+        self.x: Array = self.kind.read(x, names.x)
         self.given_x = x if hasattr(x, "shape") else self.x.values
         shape = self.x.values.shape
         self.layout = Layout.of(shape, normalized_axes(shape, axis, normalized_shape))
-        self.eps = _compute.epsilon(eps)
+        self.eps = _compute.epsilon(eps, names.eps)
         self.num_threads = _compute.threads(num_threads)
         self.gamma: Parameter | None
         self.beta: Parameter | None
-        self.gamma, self.beta = resolve(gamma, beta, self.x, self.layout, self.kind)
+        self.gamma, self.beta = resolve(gamma, beta, self.x, self.layout, self.kind, names)
 
     def forward(self, out: AnyArray, saved: _compute.Float64s | None) -> AnyArray:
         if out is None:
             y = _compute.result_like(self.x)
         else:
-            refuse_torch(out=out)
+            refuse_torch("x", out=out)
             y = self.kind.write(out)
             _compute.check_out(y, self.x, self.gamma, self.beta)
         _compute.forward(self.x, self.gamma, self.beta, self.eps, self.layout, y, self.num_threads, saved)
         return self.kind.make(y) if out is None else out
 
     def backward(self, dy: AnyArray, cache: LayerNormCache, num_threads: int | None) -> tuple[Any, Any, Any]:
-        refuse_torch(dy=dy)
+        refuse_torch("x", dy=dy)
         dy_array = self.kind.read(dy, "dy")
         if dy_array.values.shape != self.x.values.shape:
             raise ValueError(f"dy has shape {dy_array.values.shape}; expected x's, {self.x.values.shape}")

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE_NAMES, AnyArray, Array, NumpyKind, is_number
+from ._arrays import DTYPE_NAMES, OWN_NAMES, AnyArray, Array, Names, dense, is_torch, number, numbers, shown
+from ._kinds import NumpyKind, is_array
 from ._rows import Layout, Operand, Rows, Shape, address
 
 
@@ -64,52 +65,66 @@ def is_grouped(parameter: Parameter | None, layout: Layout) -> bool:
     return parameter is not None and any(n != 1 for n in parameter.array.values.shape[: len(layout.lead)])
 
 
+def check_types(names: Names, x: int, gamma: int | None, beta: int | None) -> None:
+    """A TypeError unless gamma and beta have one type that the library takes with x."""
+    half = x in (_core.FLOAT16, _core.BFLOAT16)
+    for name, dtype in ((names.gamma, gamma), (names.beta, beta)):
+        if dtype is not None and dtype != x and not (half and dtype == _core.FLOAT32):
+            allowed = DTYPE_NAMES[x] + (" or float32" if half else "")
+            raise TypeError(
+                f"{name} is {DTYPE_NAMES[dtype]} and {names.x} is {DTYPE_NAMES[x]}; expected {name} to be {allowed}"
+            )
+    if gamma is not None and beta is not None and gamma != beta:
+        raise TypeError(
+            f"{names.gamma} is {DTYPE_NAMES[gamma]} and {names.beta} is {DTYPE_NAMES[beta]}; "
+            "expected both to be of one type"
+        )
+
+
 def resolve(
-    gamma: AnyArray, beta: AnyArray, x: Array, layout: Layout, kind: NumpyKind
+    gamma: AnyArray, beta: AnyArray, x: Array, layout: Layout, kind: NumpyKind, names: Names = OWN_NAMES
 ) -> tuple[Parameter | None, Parameter | None]:
     """gamma and beta of one type that the library takes with x, or an error that names shapes and types."""
-    arrays = {
-        name: kind.read(value, name)
-        for name, value in (("gamma", gamma), ("beta", beta))
-        if value is not None and not is_number(value) and not isinstance(value, (list, tuple))
-    }
-    half = x.dtype in (_core.FLOAT16, _core.BFLOAT16)
-    for name, array in arrays.items():
-        if array.dtype != x.dtype and not (half and array.dtype == _core.FLOAT32):
-            allowed = DTYPE_NAMES[x.dtype] + (" or float32" if half else "")
-            raise TypeError(
-                f"{name} is {DTYPE_NAMES[array.dtype]} and x is {DTYPE_NAMES[x.dtype]}; expected {name} to be {allowed}"
-            )
-    if len(arrays) == 2 and arrays["gamma"].dtype != arrays["beta"].dtype:
-        names = [DTYPE_NAMES[array.dtype] for array in arrays.values()]
-        raise TypeError(f"gamma is {names[0]} and beta is {names[1]}; expected both to be of one type")
-
+    given = _read(gamma, names.gamma, kind), _read(beta, names.beta, kind)
+    typed = [value if isinstance(value, Array) else None for value in given]
+    check_types(names, x.dtype, *(None if array is None else array.dtype for array in typed))
     # Numbers and lists have no type of their own: the other parameter's, else x's; float32 beside half x, which would
     # round them.
-    like = next(iter(arrays.values()), x if not half else Array(np.empty(0, np.float32), _core.FLOAT32))
+    half = x.dtype in (_core.FLOAT16, _core.BFLOAT16)
+    like = typed[0] or typed[1] or (Array(np.empty(0, np.float32), _core.FLOAT32) if half else x)
 
-    def one(name: str, value: AnyArray) -> Parameter | None:
+    def one(value: Array | np.ndarray[Any, Any] | None, name: str) -> Parameter | None:
         if value is None:
             return None
-        array = arrays.get(name)
-        if array is None:
-            if like.values.dtype.kind in "iu":  # bfloat16 as bare bits: NumPy cannot round to it
-                raise TypeError(f"{name} is a number beside bfloat16 parameters; give it as an array of their type")
-            try:
-                array = Array(np.asarray(value, like.values.dtype), like.dtype)
-            except (TypeError, ValueError, OverflowError, RuntimeError):
-                raise TypeError(f"{name} is {value!r}; expected an array, a number or None") from None
-        return _place(array, name, layout)
+        array = value if isinstance(value, Array) else Array(value.astype(like.values.dtype), like.dtype)
+        return _place(array, name, layout, names)
 
-    placed = one("gamma", gamma), one("beta", beta)
+    placed = one(given[0], names.gamma), one(given[1], names.beta)
     if len(layout.lead) > _core.MAX_RANK and any(is_grouped(p, layout) for p in placed):
         raise ValueError(
-            f"gamma or beta differs between rows over {len(layout.lead)} leading dimensions; at most {_core.MAX_RANK}"
+            f"{names.gamma} or {names.beta} differs between rows over {len(layout.lead)} leading dimensions; "
+            f"at most {_core.MAX_RANK}"
         )
     return placed
 
 
-def _place(array: Array, name: str, layout: Layout) -> Parameter:
+def _read(value: AnyArray, name: str, kind: NumpyKind) -> Array | np.ndarray[Any, Any] | None:
+    """An array with its type; numbers, which have none, as NumPy has them."""
+    if value is None:
+        return None
+    scalar = number(value)
+    if scalar is not None:
+        return np.asarray(scalar)
+    if is_array(value) and not isinstance(value, (list, tuple, int, float)):
+        array = kind.read(value, name)
+        return array if array.values.ndim > 0 or is_torch(value) else array.values
+    values = numbers(value)
+    if values is None:
+        raise TypeError(f"{name} is {shown(value)}; expected an array, a number or None")
+    return values
+
+
+def _place(array: Array, name: str, layout: Layout, names: Names) -> Parameter:
     shape = array.values.shape
     if shape == layout.features and array.values.flags.c_contiguous and array.values.flags.aligned:
         vector = array.values.reshape((1,) * len(layout.lead) + shape)
@@ -122,12 +137,11 @@ def _place(array: Array, name: str, layout: Layout) -> Parameter:
         spread = shape
     else:
         raise ValueError(
-            f"{name} has shape {shape}; for x of shape {layout.shape} normalized over axes {layout.axes} expected "
-            f"{layout.features}, or {len(layout.shape)} dimensions that are each 1 or x's, or a scalar"
+            f"{name} has shape {shape}; for {names.x} of shape {layout.shape} normalized over axes {layout.axes} expected "
+            f"{layout.features}, or {len(layout.shape)} dimensions that are each 1 or {names.x}'s, or a scalar"
         )
     view = layout.rows_first(array.values.reshape(spread))
     lead = len(layout.lead)
     features = view.shape[lead:]
     full = np.broadcast_to(view, view.shape[:lead] + layout.features)
-    dense: np.ndarray[Any, Any] = full if layout.in_place(full) else np.array(full, order="C", copy=True)
-    return Parameter(Array(dense, array.dtype), shape, features, array)
+    return Parameter(Array(full if layout.in_place(full) else dense(full), array.dtype), shape, features, array)

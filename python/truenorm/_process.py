@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import operator
+
 from . import _core
+from ._arrays import shown
 
 
-def _whole(name: str, value: int, least: int, most: int) -> int:
+def _whole(name: str, value: int, least: int, most: int, otherwise: str = "") -> int:
     """The value as an int; a TypeError or ValueError by this name when it is none, or beyond the limits."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is {value!r}; expected an int")
-    number = int(value)
+        raise TypeError(f"{name} is {shown(value)}; expected an int{otherwise}")
+    number = operator.index(value)
     if not least <= number <= most:
-        raise ValueError(f"{name} is {number}; expected {least} to {most}")
+        raise ValueError(f"{name} is {shown(number)}; expected {least} to {most}{otherwise}")
     return number
+
+
+def thread_count(num_threads: int, otherwise: str = "") -> int:
+    return _whole("num_threads", num_threads, 1, 1024, otherwise)
 
 
 def set_num_threads(num_threads: int) -> None:
     """Sets how many threads calls use unless they say otherwise. Changes no bit of any result."""
-    _core.set_num_threads(_whole("num_threads", num_threads, 1, 1024))
+    _core.set_num_threads(thread_count(num_threads))
 
 
 def get_num_threads() -> int:

@@ -10,20 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array
+from ._arrays import Array, dense, shown
 
 Shape = tuple[int, ...]
+Axes = int | Sequence[int] | None
 Operand = tuple[int, "tuple[int, ...] | None", int]
 
 
-def normalized_axes(
-    shape: Shape, axis: int | Sequence[int] | None, normalized_shape: int | Sequence[int] | None
-) -> Shape:
+class _Default(int):
+    """An int that is told apart from the same one given by a caller."""
+
+
+LAST_AXIS = _Default(-1)  # the default of `axis`, which only normalized_shape may stand in for
+
+
+def normalized_axes(shape: Shape, axis: Axes, normalized_shape: int | Sequence[int] | None) -> Shape:
     """The axes normalized over, ascending. `axis` as in numpy.mean, `normalized_shape` as in PyTorch."""
     ndim = len(shape)
     if normalized_shape is not None:
-        if not (isinstance(axis, int) and axis == -1):
-            raise ValueError(f"axis {axis} and normalized_shape {normalized_shape} are both given; give one")
+        if axis is not LAST_AXIS:
+            raise ValueError(
+                f"axis {shown(axis)} and normalized_shape {shown(normalized_shape)} are both given; give one"
+            )
         wanted = _ints(normalized_shape, "normalized_shape")
         if not wanted:
             raise ValueError("normalized_shape is empty; expected at least one dimension")
@@ -47,14 +55,15 @@ def normalized_axes(
 
 
 def _ints(value: int | Sequence[int], name: str) -> Shape:
+    """An int, or a list, tuple, range or array of ints; a set has no order, and True is no number of an axis."""
+    several = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    items: Sequence[Any] = value if several else (value,)  # type: ignore[assignment]
     try:
-        return (operator.index(value),)  # type: ignore[arg-type]
+        if not isinstance(value, (bytes, bytearray, memoryview)) and not any(isinstance(i, bool) for i in items):
+            return tuple(operator.index(i) for i in items)
     except TypeError:
         pass
-    try:
-        return tuple(operator.index(v) for v in value)  # type: ignore[union-attr]
-    except TypeError:
-        raise TypeError(f"{name} is {value!r}; expected an int or a sequence of ints") from None
+    raise TypeError(f"{name} is {shown(value)}; expected an int or a sequence of ints")
 
 
 class Layout(NamedTuple):
@@ -105,7 +114,7 @@ class Layout(NamedTuple):
     def readable(self, array: Array) -> Array:
         """The rows-first view, or a C-contiguous copy of it where the library cannot read the view."""
         view = self.rows_first(array.values)
-        return Array(view if self.in_place(view) else np.array(view, order="C", copy=True), array.dtype)
+        return Array(view if self.in_place(view) else dense(view), array.dtype)
 
 
 class Rows(NamedTuple):

@@ -10,25 +10,30 @@ import torch
 from torch import Tensor
 
 from . import _compute, _torch_autograd, _torch_gradients, _torch_kernels
+from ._arrays import OWN_NAMES, Names, number, numbers, shown
 from ._cache import LayerNormCache
-from ._rows import Shape, normalized_axes
-from ._torch_kernels import CODES, KIND
+from ._rows import Axes, Shape, normalized_axes
+from ._torch_kernels import KIND
 
-Axes = int | Sequence[int] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+# How PyTorch says it: that there is none, and that no number of bytes or elements can say how much is asked for.
+_NO_MEMORY = ("can't allocate memory", "Storage size calculation overflowed", "numel: integer multiplication overflow")
+
+
 def _memory_errors(function: Function) -> Function:
-    """Lack of memory as a MemoryError, as for other arrays; PyTorch's allocator says it with a RuntimeError."""
+    """Lack of memory as a MemoryError, as for other arrays; PyTorch has RuntimeErrors for it."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except RuntimeError as error:
-            if "can't allocate memory" not in str(error):
+            if not any(words in str(error) for words in _NO_MEMORY):
                 raise
-            raise MemoryError(str(error)) from None
+            shape = next(tuple(a.shape) for a in args if isinstance(a, Tensor))
+            raise MemoryError(f"no memory for a tensor of shape {shape}: {error}") from None
 
     return cast("Function", call)
 
@@ -60,8 +65,9 @@ def layer_norm_forward(
     normalized_shape: int | Sequence[int] | None,
     out: Any,
     num_threads: int | None,
+    names: Names = OWN_NAMES,
 ) -> tuple[Tensor, LayerNormCache]:
-    call = _Call(x, gamma, beta, eps, axis, normalized_shape, num_threads)
+    call = _Call(x, gamma, beta, eps, axis, normalized_shape, num_threads, names)
     if out is not None:
         call.check(out)
         _compute.refuse_shared(KIND.read(out, "out"), KIND.read(x, "x"))
@@ -86,20 +92,16 @@ class _Call:
         axis: Axes,
         normalized_shape: int | Sequence[int] | None,
         num_threads: int | None,
+        names: Names = OWN_NAMES,
     ) -> None:
-        dense = x.layout is torch.strided and not x.is_nested
-        if not dense or x.dtype not in CODES or x.device.type not in ("cpu", "meta"):
-            KIND.read(x, "x")  # says what is wrong with it
         self.x = x
+        self.gamma, self.beta = _parameters(gamma, beta, x, names)
+        _torch_kernels.check(x, self.gamma, self.beta, names)
+        if x.device.type not in ("cpu", "meta"):
+            KIND.read(x, names.x)  # says so
         self.axes: Shape = normalized_axes(tuple(x.shape), axis, normalized_shape)
-        self.eps = _compute.epsilon(eps)
+        self.eps = _compute.epsilon(eps, names.eps)
         self.num_threads = _compute.threads(num_threads)
-        # Numbers have no type: that of the other parameter, else x's; float32 beside half x, which would round them.
-        given = [p for p in (gamma, beta) if isinstance(p, Tensor)]
-        half = x.dtype in (torch.float16, torch.bfloat16)
-        dtype = given[0].dtype if given else torch.float32 if half else x.dtype
-        self.gamma = _parameter(gamma, "gamma", dtype)
-        self.beta = _parameter(beta, "beta", dtype)
 
     def check(self, out: Any) -> None:
         if not isinstance(out, Tensor):
@@ -124,7 +126,7 @@ class _Call:
     @_memory_errors
     def backward(self, dy: Any, cache: LayerNormCache, num_threads: int | None) -> tuple[Any, Any, Any]:
         if not isinstance(dy, Tensor):
-            raise TypeError(f"dy is of type {type(dy).__name__}; expected a PyTorch tensor, as x is")
+            raise TypeError(f"dy is {shown(dy)}; expected a PyTorch tensor, as x is")
         if dy.shape != self.x.shape:
             raise ValueError(f"dy has shape {tuple(dy.shape)}; expected x's, {tuple(self.x.shape)}")
         count = self.num_threads if num_threads is None else _compute.threads(num_threads)
@@ -141,12 +143,27 @@ class _Call:
         return _torch_autograd.statistics(x, self.axes, eps, self.num_threads)
 
 
-def _parameter(value: Any, name: str, dtype: torch.dtype) -> Tensor | None:
-    if value is None or isinstance(value, Tensor):
-        return value
-    if type(value).__module__.partition(".")[0] in ("numpy", "jax", "jaxlib") and getattr(value, "ndim", 0) > 0:
-        raise TypeError(f"{name} is of type {type(value).__name__} but x is a PyTorch tensor; pass {name} as one too")
-    try:
-        return torch.tensor(value, dtype=dtype)
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"{name} is {value!r}; expected a PyTorch tensor, a number or None") from None
+def _parameters(gamma: Any, beta: Any, x: Tensor, names: Names) -> list[Tensor | None]:
+    """Both as tensors. Numbers have no type: that of the other parameter, else x's; float32 beside half x, which would
+    round them. Tensors without dimensions count as numbers that have gradients."""
+    typed = [p.dtype for p in (gamma, beta) if isinstance(p, Tensor) and p.dim() > 0]
+    half = x.dtype in (torch.float16, torch.bfloat16)
+    dtype = typed[0] if typed else torch.float32 if half else x.dtype
+
+    def one(value: Any, name: str) -> Tensor | None:
+        if value is None:
+            return None
+        if isinstance(value, Tensor):
+            scalar = value.dim() == 0 and value.dtype is not torch.bool and not value.is_complex()
+            return value.to(dtype) if scalar else value
+        found = number(value)
+        values = numbers(value) if found is None else found
+        if values is None:
+            if getattr(value, "ndim", 0) > 0:
+                raise TypeError(
+                    f"{name} is of type {type(value).__name__} but {names.x} is a PyTorch tensor; pass {name} as one too"
+                )
+            raise TypeError(f"{name} is {shown(value)}; expected a PyTorch tensor, a number or None")
+        return torch.tensor(values, dtype=dtype, device=x.device)
+
+    return [one(gamma, names.gamma), one(beta, names.beta)]

@@ -108,7 +108,7 @@ def layer_norm(
             y = direct(x, x.shape[axes[0] :], gamma, beta, eps, num_threads)
             if y is not None:
                 return y
-        if not needs_gradient(x, gamma, beta) and _are_plain(x, gamma, beta):
+        if not needs_gradient(x, gamma, beta) and are_plain(x, gamma, beta):
             return _torch_kernels.forward(x, gamma, beta, axes, eps, num_threads, keep=False)[0]
     return layer_norm_with_saved(x, gamma, beta, axes, eps, num_threads)[0]
 
@@ -117,7 +117,8 @@ def layer_norm_with_saved(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axes: Shape, eps: float, num_threads: int
 ) -> tuple[Tensor, Tensor]:
     """(y, what backward needs of each row)."""
-    if not torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+    dual = not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+    if dual or _torch_gradients.in_functionalize():
         return _torch_formulas.layer_norm(x, gamma, beta, axes, eps), x.new_empty(0)
     return _torch_gradients.layer_norm(x, gamma, beta, axes, eps, num_threads)
 
@@ -135,13 +136,13 @@ def layer_norm_backward(
 ) -> tuple[Tensor | None, ...]:
     """(dx, dgamma, dbeta), None where not wanted, with gradients of their own where those are needed."""
     asked = (wanted[0], wanted[1], wanted[2])
-    if not needs_gradient(dy, x, gamma, beta) and _are_plain(dy, x, gamma, beta):
+    if not needs_gradient(dy, x, gamma, beta) and are_plain(dy, x, gamma, beta):
         return _torch_kernels.backward(dy, x, gamma, beta, saved, axes, eps, num_threads, asked)
     found = _torch_gradients.layer_norm_backward(dy, x, gamma, beta, saved, axes, eps, num_threads, asked)
     return tuple(g if w else None for g, w in zip(found, asked))
 
 
-def _are_plain(*tensors: Tensor | None) -> bool:
+def are_plain(*tensors: Tensor | None) -> bool:
     """Whether nothing watches or stands for these tensors: no mode, no transform, no subclass, no other device."""
     return _is_idle() and all(t is None or (type(t) in (Tensor, torch.nn.Parameter) and t.is_cpu) for t in tensors)
 
@@ -152,7 +153,7 @@ def needs_gradient(*tensors: Tensor | None) -> bool:
 
 def statistics(x: Tensor, axes: Shape, eps: float, num_threads: int) -> tuple[Tensor, Tensor]:
     """(mean, var) of each row in float64, with gradients where they are needed."""
-    if not torch.compiler.is_compiling() and not _are_plain(x):
+    if not torch.compiler.is_compiling() and not are_plain(x):
         return _torch_formulas.statistics(x, axes)  # what PyTorch can transform
     mean, var = _torch_kernels.statistics(x, axes, eps, num_threads)
     if needs_gradient(x):

@@ -53,7 +53,7 @@ def statistics(x: Tensor, axes: Shape) -> tuple[Tensor, Tensor]:
 def layer_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axes: Shape, eps: float
 ) -> Tensor:
-    """The forward pass, for forward-mode differentiation."""
+    """The forward pass, for forward-mode differentiation and functionalize."""
     y, _ = normalized(x, axes, eps)
     scale, shift = spread(gamma, x, axes), spread(beta, x, axes)
     if scale is not None:

@@ -51,6 +51,14 @@ def in_transform() -> bool:
     return not torch.compiler.is_compiling() and bool(_transforms_active())
 
 
+def in_functionalize() -> bool:
+    """Whether torch.func.functionalize is among the transforms: PyTorch has no rule for an autograd.Function under it."""
+    if not in_transform():
+        return False
+    functorch = torch._C._functorch
+    return any(level.key() == functorch.TransformType.Functionalize for level in functorch.get_interpreter_stack() or ())
+
+
 def _setup_forward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     x, gamma, beta, ctx.axis, ctx.eps, ctx.num_threads = inputs
     ctx.save_for_backward(x, gamma, beta, output[1])

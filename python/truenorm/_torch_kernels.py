@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from . import _compute, _core
-from ._arrays import SUPPORTED, Array, NumpyKind
-from ._parameters import resolve
+from ._arrays import SUPPORTED, Array, Names
+from ._kinds import NumpyKind
+from ._parameters import check_types, resolve
 from ._rows import Layout, Shape
 
 CODES = {
@@ -46,6 +47,20 @@ class TorchKind(NumpyKind):
 
 
 KIND = TorchKind()
+
+
+def check(x: Tensor, gamma: Tensor | None, beta: Tensor | None, names: Names) -> None:
+    """Types, layouts and devices, before anything else asks for them by the library's own names."""
+    for tensor, name in ((x, names.x), (gamma, names.gamma), (beta, names.beta)):
+        if tensor is None:
+            continue
+        if tensor.dtype not in CODES or tensor.layout is not torch.strided or tensor.is_nested:
+            KIND.read(tensor, name)  # says what is wrong with it
+        if tensor.device != x.device:
+            raise TypeError(
+                f"{name} is on {tensor.device} and {names.x} on {x.device}; expected both on one device"
+            )
+    check_types(names, CODES[x.dtype], *(None if tensor is None else CODES[tensor.dtype] for tensor in (gamma, beta)))
 
 
 _api = getattr(Tensor, "__dlpack_c_exchange_api__", None)

@@ -7,14 +7,14 @@ computes with truenorm; ``replace_layer_norms(model)`` swaps the modules of a mo
 torch.compile and torch.export work as with PyTorch's own. Tensors on other devices than the CPU go to PyTorch's norm,
 with one warning.
 
-Under forward-mode differentiation (torch.func.jvp, jacfwd) the values come from PyTorch's own operations in float64,
-rounded once: right, but not the library's bits.
+Under forward-mode differentiation (torch.func.jvp, jacfwd) and torch.func.functionalize the values come from PyTorch's own
+operations in float64, rounded once: right, but not the library's bits.
 """
 
 from __future__ import annotations
 
 import fnmatch
-import numbers
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -24,11 +24,14 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 from torch.overrides import handle_torch_function, has_torch_function
 
-from . import _torch_autograd
+from . import _torch_autograd, _torch_kernels
+from ._arrays import Names, shown
 from ._compute import epsilon
-from ._torch_kernels import CODES, KIND
 
 __all__ = ["LayerNorm", "layer_norm", "replace_layer_norms", "restore_layer_norms"]
+
+
+_NAMES = Names("input", "weight", "bias", "eps")
 
 
 def layer_norm(
@@ -81,20 +84,30 @@ def _checked(
     eps = epsilon(eps)
     if input.device.type not in ("cpu", "meta"):
         return _elsewhere(input, shape, weight, bias, eps, f"tensors on {input.device}")
-    if input.dtype not in CODES or input.layout is not torch.strided:
-        KIND.read(input, "input")  # says what is wrong with it
+    _torch_kernels.check(input, weight, bias, _NAMES)
+    if not torch.compiler.is_compiling() and _torch_autograd.are_plain(input, weight, bias):
+        for name, tensor in zip(_NAMES, (input, weight, bias)):
+            if tensor is not None and tensor.data_ptr() == 0:
+                _torch_kernels.KIND.read(tensor, name)  # says so if its storage was freed
     return _torch_autograd.layer_norm(input, weight, bias, tuple(range(first, first + len(shape))), eps)
 
 
 def _shape_of(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(normalized_shape, numbers.Integral):
-        return (int(normalized_shape),)
+    several = isinstance(normalized_shape, Sequence)
+    sizes: Any = normalized_shape if several else (normalized_shape,)
     try:
-        return tuple(normalized_shape)  # type: ignore[arg-type]  # sizes of a traced shape stay what they are
+        return tuple(_size(n) for n in sizes)
     except TypeError:
         raise TypeError(
-            f"normalized_shape is {normalized_shape!r}; expected an int or a sequence of ints"
+            f"normalized_shape is {shown(normalized_shape)}; expected an int or a sequence of ints"
         ) from None
+
+
+def _size(n: Any) -> Any:
+    if isinstance(n, bool):
+        raise TypeError
+    # The sizes of a traced shape stay what they are.
+    return n if isinstance(n, (int, torch.SymInt)) else operator.index(n)
 
 
 _warned = False
@@ -122,6 +135,8 @@ class LayerNorm(nn.LayerNorm):
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
+Exclude = str | Iterable[str] | Callable[[str, nn.Module], bool] | None
+
 _ORIGINAL = "_truenorm_original_class"
 _NESTED = "_truenorm_original_use_nested_tensor"
 
@@ -129,7 +144,7 @@ _NESTED = "_truenorm_original_use_nested_tensor"
 def replace_layer_norms(
     model: nn.Module,
     *,
-    exclude: str | Iterable[str] | Callable[[str, nn.Module], bool] = (),
+    exclude: Exclude = (),
     subclasses: bool = False,
 ) -> list[str]:
     """Makes every nn.LayerNorm in model a truenorm.torch.LayerNorm, in place, and returns their names.
@@ -137,13 +152,13 @@ def replace_layer_norms(
     The module objects stay: parameters, hooks, optimizers and other references to them go on as before.
 
     exclude      names to leave alone, as written by model.named_modules(), with * and ? as wildcards; or a function of
-                 name and module that says so
+                 name and module that says so; None, as no names: nothing is left alone
     subclasses   subclasses of nn.LayerNorm, which may compute something else, are left alone unless this is True;
                  norms with a parametrization (torch.nn.utils.parametrize) always are, since their class holds it
 
     restore_layer_norms(model) undoes it.
     """
-    names = list(model.named_modules(remove_duplicate=True))
+    names = _modules(model)
     skipped = _excluded(names, exclude)
     changed = []
     for name, module in names:
@@ -172,7 +187,7 @@ def replace_layer_norms(
 def restore_layer_norms(model: nn.Module) -> list[str]:
     """Undoes replace_layer_norms and returns the names of the modules it changed back."""
     changed = []
-    for name, module in model.named_modules():
+    for name, module in _modules(model):
         if type(module) is LayerNorm and _ORIGINAL in module.__dict__:
             module.__class__ = module.__dict__.pop(_ORIGINAL)
             changed.append(name)
@@ -184,13 +199,22 @@ def restore_layer_norms(model: nn.Module) -> list[str]:
     return changed
 
 
-def _excluded(
-    modules: list[tuple[str, nn.Module]], exclude: str | Iterable[str] | Callable[[str, nn.Module], bool]
-) -> set[str]:
-    if callable(exclude):
+def _modules(model: nn.Module) -> list[tuple[str, Any]]:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model is {shown(model)}; expected a torch.nn.Module")
+    return list(model.named_modules(remove_duplicate=True))
+
+
+def _excluded(modules: list[tuple[str, nn.Module]], exclude: Exclude) -> set[str]:
+    if callable(exclude) and not isinstance(exclude, nn.Module):
         return {name for name, module in modules if exclude(name, module)}
+    patterns = () if exclude is None else (exclude,) if isinstance(exclude, str) else exclude
+    if not isinstance(patterns, Iterable) or isinstance(patterns, (bytes, nn.Module)):
+        raise TypeError(f"exclude is {shown(exclude)}; expected a name, several names, a function or None")
     skipped: set[str] = set()
-    for pattern in [exclude] if isinstance(exclude, str) else exclude:
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise TypeError(f"exclude holds {shown(pattern)}; expected names of modules")
         found = {name for name, _ in modules if fnmatch.fnmatchcase(name, pattern)}
         if not found:
             raise ValueError(f"exclude names {pattern!r}, but the model has no module of that name")

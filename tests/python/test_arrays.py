@@ -1,4 +1,4 @@
-"""Kinds of array and of element: NumPy, PyTorch, JAX, DLPack; float64, float32, float16, bfloat16."""
+"""Kinds of array and of element: NumPy and PyTorch; float64, float32, float16, bfloat16; numbers; the cache."""
 
 import copy
 import pickle
@@ -14,30 +14,10 @@ import truenorm
 DTYPES = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16]
 
 
-class OnlyDlpack:
-    """An array of a library nobody has heard of."""
-
-    def __init__(self, array, device=(1, 0)):
-        self.array, self.device = array, device
-        self.dtype, self.shape = array.dtype, array.shape
-
-    def __dlpack__(self, **how):
-        return self.array.__dlpack__(**how)
-
-    def __dlpack_device__(self):
-        return self.device
-
-
-class Namespaced(OnlyDlpack):
-    """The same with an array namespace, as the array API standard has it."""
-
-    def __array_namespace__(self):
-        class namespace:
-            @staticmethod
-            def from_dlpack(array):
-                return Namespaced(np.from_dlpack(array))
-
-        return namespace
+def tensor(array):
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 @pytest.mark.parametrize("parameters", ["own", "float32", "none"])
@@ -82,11 +62,6 @@ def test_torch_has_the_bits_of_numpy(dtype, axis, rng):
     gamma, beta = (rng.standard_normal(x.shape[axis]).astype(dtype) for _ in range(2))
     dy = rng.standard_normal(x.shape).astype(dtype)
 
-    def tensor(array):
-        if array.dtype == ml_dtypes.bfloat16:
-            return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-        return torch.from_numpy(array)
-
     y, cache = truenorm.layer_norm_forward(x, gamma, beta, axis=axis)
     t_x, t_gamma, t_beta = (tensor(a).clone().requires_grad_() for a in (x, gamma, beta))
     t_y = truenorm.layer_norm(t_x, t_gamma, t_beta, axis=axis)
@@ -121,35 +96,6 @@ def test_negated_view_is_read_as_negated():
     assert torch.equal(truenorm.layer_norm(x), truenorm.layer_norm(-torch.arange(8.0)))
 
 
-@pytest.mark.parametrize("kind", [OnlyDlpack, Namespaced])
-def test_dlpack(kind, rng):
-    x, gamma = rng.standard_normal((3, 8)).astype(np.float32), rng.standard_normal(8).astype(np.float32)
-    y = truenorm.layer_norm(kind(x), kind(gamma), beta=1.0)
-    assert isinstance(y, np.ndarray if kind is OnlyDlpack else Namespaced)
-    values = y if kind is OnlyDlpack else y.array
-    assert np.array_equal(values, truenorm.layer_norm(x, gamma, 1.0))
-    out = np.empty_like(x)
-    truenorm.layer_norm(kind(x), kind(gamma), out=kind(out))
-    assert np.array_equal(out, truenorm.layer_norm(x, gamma))
-    y, cache = truenorm.layer_norm_forward(kind(x), kind(gamma))
-    dx, dgamma, dbeta = truenorm.layer_norm_backward(kind(x), cache)
-    assert dbeta is None and type(dx) is type(y)
-
-
-def test_dlpack_bfloat16(rng):
-    x = rng.standard_normal((3, 8)).astype(ml_dtypes.bfloat16)
-    tensor = torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
-    y = truenorm.layer_norm(OnlyDlpack(tensor))
-    assert y.dtype == ml_dtypes.bfloat16 and np.array_equal(y.view(np.int16), truenorm.layer_norm(x).view(np.int16))
-
-
-def test_dlpack_elsewhere_is_refused():
-    with pytest.raises(TypeError, match="x is on DLPack device type 2"):
-        truenorm.layer_norm(OnlyDlpack(np.zeros((2, 3)), device=(2, 0)))
-    with pytest.raises(TypeError, match="int64"):
-        truenorm.layer_norm(OnlyDlpack(np.zeros((2, 3), np.int64)))
-
-
 def test_lists_are_numbers():
     assert np.array_equal(truenorm.layer_norm([[1, 2], [3, 5]]), truenorm.layer_norm(np.array([[1.0, 2], [3, 5]])))
     x = np.arange(4, dtype=np.float32)
@@ -169,12 +115,44 @@ def test_numbers_have_no_type():
     assert dgamma.shape == () and dgamma.dtype == np.float32
 
 
+@pytest.mark.parametrize("scalar", [
+    2, 2.0, np.float64(2), np.float16(2), np.int64(2), ml_dtypes.bfloat16(2), np.array(2.0), np.array(2), np.array(2, np.int8),
+    np.array(2, ml_dtypes.bfloat16), np.array(2, np.float16),
+], ids=lambda s: f"{type(s).__name__} {getattr(s, 'dtype', '')}")
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16], ids=lambda t: np.dtype(t).name)
+def test_arrays_without_dimensions_are_numbers(dtype, scalar):
+    """Whatever their type, of x and of the other parameter."""
+    x = np.array([3, 1, 5, 7], dtype)
+    for other in (None, np.ones(4, dtype), np.float32([1, 2, 3, 4])):
+        y, cache = truenorm.layer_norm_forward(x, scalar, other)
+        assert y.dtype == dtype and np.array_equal(wide(y), wide(truenorm.layer_norm(x, 2, other)))
+        dgamma = truenorm.layer_norm_backward(y, cache)[1]
+        own = np.float32 if other is None else other.dtype
+        assert dgamma.shape == () and dgamma.dtype == own
+        tensors = [None if a is None else tensor(a) for a in (x, other)]
+        assert np.array_equal(wide(truenorm.layer_norm(tensors[0], scalar, tensors[1])), wide(y))
+
+
+def test_tensors_without_dimensions_are_numbers_with_gradients():
+    x, gamma = torch.arange(4.0), torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    y = truenorm.layer_norm(x, gamma, torch.tensor(1, dtype=torch.int32))
+    assert torch.equal(y, truenorm.layer_norm(x, 2.0, 1.0))
+    y.backward(torch.tensor([1.0, 0, 0, 0]))
+    assert gamma.grad.dtype == torch.float64 and gamma.grad == truenorm.layer_norm(x)[0].double()
+
+
 def test_the_cache_is_read_only():
     """Backward goes by what forward was given; what is assigned later would be passed over."""
     _, cache = truenorm.layer_norm_forward(np.ones((2, 3)))
     for name in ("x", "gamma", "eps", "x_norm", "mu", "var"):
         with pytest.raises(AttributeError):
             setattr(cache, name, 1.0)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        cache[0] = 1
+    with pytest.raises(TypeError, match="item deletion"):
+        del cache[0]
+    with pytest.raises(IndexError):
+        cache[6]
 
 
 def test_the_cache_can_be_copied(rng):

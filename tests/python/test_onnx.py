@@ -78,6 +78,32 @@ def test_stash_type_is_the_type_of_the_statistics(kind, stash_type, name, rng):
         np.testing.assert_allclose(values, true.astype(np.float64), rtol=2.0 ** -{1: 23, 16: 7, 11: 36}[stash_type])
 
 
+@pytest.mark.parametrize("stash_type", [1, 11, 16])
+def test_arrays_known_by_dlpack_alone(stash_type, rng):
+    """Neither reshape nor arithmetic is theirs."""
+
+    class Bare:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **how):
+            return self.array.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    x, scale = rng.standard_normal((2, 3, 4)).astype(np.float32), rng.standard_normal((3, 4)).astype(np.float32)
+    found = layer_normalization(Bare(x), Bare(scale), stash_type=stash_type)
+    for a, b in zip(found, layer_normalization(x, scale, stash_type=stash_type)):
+        assert a.dtype == b.dtype and np.array_equal(a, b)
+
+
+def test_a_number_as_scale(rng):
+    x = rng.standard_normal((2, 4)).astype(np.float32)
+    for scale in (2, np.float64(2), np.array(2)):
+        assert np.array_equal(layer_normalization(x, scale)[0], truenorm.layer_norm(x, 2))
+
+
 def test_half_with_float32_scale(rng):
     """onnxscript 2099: the result stays half."""
     for dtype in (np.float16, ml_dtypes.bfloat16):
@@ -94,7 +120,22 @@ def test_half_with_float32_scale(rng):
     (dict(Scale=np.ones(5)), r"Scale has shape \(5,\), which does not broadcast to X's, \(2, 3, 4\)"),
     (dict(Scale=np.ones((1, 2, 3, 4))), "does not broadcast"),
     (dict(B=np.ones((2, 2, 4))), "B has shape"),
-    (dict(epsilon=-1.0), "eps is -1"),
+    (dict(axis=True), "axis is True; expected an int"),
+    (dict(epsilon=-1.0), "epsilon is -1"),
+    (dict(epsilon="1"), "epsilon is '1'; expected a number"),
+    (dict(Scale=None), "Scale is None; expected an array or a number, since ONNX's LayerNormalization requires it"),
+    (dict(Scale=True), "Scale is of type bool"),
+    (dict(Scale=np.ones(4, np.float32)), "Scale is float32 and X is float64; expected Scale to be float64"),
+    (dict(B=np.ones(4, np.float32)), "B is float32 and X is float64"),
+    (dict(B=np.ones(4, int)), "B has dtype int64"),
+    (dict(B=torch.ones(4)), "B is a PyTorch tensor but X is not"),
+    (dict(X=np.ones((2, 4), int)), "X has dtype int64"),
+    (dict(X=np.float32(1)), r"X has shape \(\)"),
+    (dict(X=torch.ones(2, 3, 4), Scale=torch.ones(4).double()), "Scale is float64 and X is float32"),
+    (dict(X=torch.ones(2, 3, 4), Scale=np.ones(4, np.float32)), "Scale is of type ndarray but X is a PyTorch tensor"),
+    (dict(X=torch.ones(2, 3, 4), Scale=torch.ones(4), epsilon=-1.0), "epsilon is -1"),
+    (dict(X=torch.ones(2, 3, 4).half(), Scale=torch.ones(4), B=torch.ones(4).half()), "Scale is float32 and B is float16"),
+    (dict(stash_type=True), "stash_type is True"),
     (dict(stash_type="FLOAT"), "stash_type is 'FLOAT'"),
     (dict(stash_type=[1]), r"stash_type is \[1\]"),
     (dict(axis=0.5), "axis is 0.5; expected an int"),

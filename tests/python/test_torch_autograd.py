@@ -196,6 +196,29 @@ def test_other_transforms():
     torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
 
 
+def test_functionalize():
+    """PyTorch knows no rule for it; the formulas in PyTorch's own operations do."""
+    from torch.func import functionalize
+
+    x, weight, bias = (t.detach() for t in leaves((3, 8)))
+
+    def of(f):
+        def y(x):
+            return f(x, (8,), weight, bias)
+
+        def total(x):
+            return (y(x) ** 3).sum()
+
+        return (
+            functionalize(y), functionalize(grad(total)), grad(functionalize(total)), functionalize(vmap(y)),
+            vmap(functionalize(y)), functionalize(grad(lambda x: grad(total)(x).pow(2).sum())),
+        )
+
+    for mine, theirs in zip(of(layer_norm), of(F.layer_norm)):
+        torch.testing.assert_close(mine(x), theirs(x), rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(functionalize(lambda x: truenorm.layer_norm(x, axis=0))(x), truenorm.layer_norm(x, axis=0))
+
+
 def test_forward_mode_by_itself():
     import torch.autograd.forward_ad as forward_ad
 

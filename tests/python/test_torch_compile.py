@@ -50,10 +50,11 @@ def test_compile_with_dynamic_shapes():
         assert torch.equal(compiled(x), layer_norm(x, (d,)))
 
 
-def test_compiled_any_axis():
-    compiled = torch.compile(lambda x: truenorm.layer_norm(x, axis=1), fullgraph=True, backend="aot_eager")
+@pytest.mark.parametrize("how", [{}, {"axis": 1}, {"axis": -1}, {"axis": (0, 2)}, {"axis": None}, {"normalized_shape": (3, 4)}], ids=str)
+def test_compiled_any_axis(how):
+    compiled = torch.compile(lambda x: truenorm.layer_norm(x, 2.0, **how), fullgraph=True, backend="aot_eager")
     x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(compiled(x), truenorm.layer_norm(x, axis=1))
+    assert torch.equal(compiled(x), truenorm.layer_norm(x, 2.0, **how))
 
 
 def test_export():

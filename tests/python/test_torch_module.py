@@ -101,6 +101,8 @@ def test_exclude_and_subclasses():
     assert replace_layer_norms(Block(), exclude=lambda name, module: module.eps == 1e-3 if "1" in name else False) == [
         "first"
     ]
+    for nothing in (None, (), [], set()):
+        assert replace_layer_norms(Block(), exclude=nothing) == ["first", "inner.1"]
     with pytest.raises(ValueError, match="exclude names 'secnd'"):
         replace_layer_norms(Block(), exclude=["secnd"])
     model = Block()

@@ -40,8 +40,14 @@ def test_zeros_that_have_no_memory(d):
 def test_storage_that_was_freed():
     x = randn(3, 8)
     x.untyped_storage().resize_(0)
-    with pytest.raises(ValueError, match=r"x of shape \(3, 8\) has no memory"):
+    with pytest.raises(ValueError, match=r"input of shape \(3, 8\) has no memory"):
         layer_norm(x, (8,))
+    with pytest.raises(ValueError, match=r"x of shape \(3, 8\) has no memory"):
+        truenorm.layer_norm(x)
+    weight = torch.ones(8, requires_grad=True)
+    weight.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match=r"weight of shape \(8,\) has no memory"):
+        layer_norm(randn(3, 8), (8,), weight)
 
 
 @pytest.mark.parametrize("which", ["input", "weight", "bias"])
@@ -49,7 +55,7 @@ def test_a_meta_tensor_among_others_is_refused(which):
     """PyTorch's dispatcher would take the fake implementation and return memory that nobody wrote."""
     tensors = {"input": randn(3, 8), "weight": randn(8), "bias": randn(8)}
     tensors[which] = tensors[which].to("meta")
-    with pytest.raises(TypeError, match="x is on (cpu|meta), another tensor on (cpu|meta)"):
+    with pytest.raises(TypeError, match="(weight|bias) is on (cpu|meta) and input on (cpu|meta); expected both"):
         layer_norm(normalized_shape=(8,), **tensors)
 
 
