@@ -25,6 +25,12 @@ _CODES = {
     np.dtype(np.float64): _core.FLOAT64,
     np.dtype(np.float16): _core.FLOAT16,
 }
+_LARGEST = {
+    _core.FLOAT32: float(np.finfo(np.float32).max),
+    _core.FLOAT64: float(np.finfo(np.float64).max),
+    _core.FLOAT16: 65504.0,
+    _core.BFLOAT16: 255 * 2.0**120,
+}
 SUPPORTED = "float64, float32, float16 or bfloat16"
 
 
@@ -85,6 +91,14 @@ def numbers(value: object) -> np.ndarray[Any, Any] | None:
     except (ValueError, RuntimeError):  # lists of different lengths, or of tensors that need gradients
         return None
     return values.astype(np.float64) if _is_real(values.dtype) else None
+
+
+def check_range(values: Any, dtype: int, name: str) -> None:
+    """A ValueError for a number, or numbers, that would become infinite in a parameter of this type."""
+    if not isinstance(values, float):
+        values = float(np.max(np.abs(values), where=np.isfinite(values), initial=0))
+    if _LARGEST[dtype] < abs(values) < float("inf"):
+        raise ValueError(f"{name} is {values}; expected at most {_LARGEST[dtype]:.8g}, the largest {DTYPE_NAMES[dtype]}")
 
 
 def _is_real(dtype: np.dtype[Any]) -> bool:

@@ -22,7 +22,7 @@ def threads(num_threads: int | None) -> int:
 
 def epsilon(eps: float, name: str = OWN_NAMES.eps) -> float:
     try:
-        if isinstance(eps, (bool, str, bytes, bytearray)):
+        if isinstance(eps, (bool, np.bool_, str, bytes, bytearray)):
             raise TypeError
         value = float(eps)
     except (TypeError, ValueError):

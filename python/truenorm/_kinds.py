@@ -101,8 +101,9 @@ _JAX = JaxKind()
 
 def is_array(value: object) -> bool:
     """Whether it is of a kind that is read here at all; PyTorch's tensors are, by a kind of their own."""
-    plain = isinstance(value, (np.ndarray, np.generic, list, tuple, int, float))
-    return plain or hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+    if isinstance(value, (np.ndarray, np.generic, list, tuple, int, float)):
+        return True
+    return not isinstance(value, type) and (hasattr(value, "__dlpack__") or hasattr(value, "__array__"))
 
 
 def _refuse_tracer(value: object, name: str) -> None:
@@ -119,13 +120,11 @@ def kind_of(x: AnyArray, name: str) -> NumpyKind:
         return _JAX
     if isinstance(x, (np.ndarray, np.generic)):
         return _NUMPY
-    if hasattr(x, "__dlpack__"):
-        return DlpackKind(x)
-    if is_array(x):
-        return _NUMPY
-    raise TypeError(
-        f"{name} is of type {type(x).__name__}; expected a NumPy, PyTorch or JAX array, or one with __dlpack__"
-    )
+    if not is_array(x):
+        raise TypeError(
+            f"{name} is of type {type(x).__name__}; expected a NumPy, PyTorch or JAX array, or one with __dlpack__"
+        )
+    return DlpackKind(x) if hasattr(x, "__dlpack__") else _NUMPY
 
 
 def refuse_torch(x_name: str, **operands: object) -> None:

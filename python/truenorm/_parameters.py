@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE_NAMES, OWN_NAMES, AnyArray, Array, Names, dense, is_torch, number, numbers, shown
+from ._arrays import DTYPE_NAMES, OWN_NAMES, AnyArray, Array, Names, check_range, dense, is_torch, number, numbers, shown
 from ._kinds import NumpyKind, is_array
 from ._rows import Layout, Operand, Rows, Shape, address
 
@@ -96,8 +96,10 @@ def resolve(
     def one(value: Array | np.ndarray[Any, Any] | None, name: str) -> Parameter | None:
         if value is None:
             return None
-        array = value if isinstance(value, Array) else Array(value.astype(like.values.dtype), like.dtype)
-        return _place(array, name, layout, names)
+        if not isinstance(value, Array):
+            check_range(value, like.dtype, name)
+            value = Array(value.astype(like.values.dtype), like.dtype)
+        return _place(value, name, layout, names)
 
     placed = one(given[0], names.gamma), one(given[1], names.beta)
     if len(layout.lead) > _core.MAX_RANK and any(is_grouped(p, layout) for p in placed):

@@ -59,7 +59,7 @@ def _ints(value: int | Sequence[int], name: str) -> Shape:
     several = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
     items: Sequence[Any] = value if several else (value,)  # type: ignore[assignment]
     try:
-        if not isinstance(value, (bytes, bytearray, memoryview)) and not any(isinstance(i, bool) for i in items):
+        if not isinstance(value, (str, bytes, bytearray, memoryview)) and not any(isinstance(i, bool) for i in items):
             return tuple(operator.index(i) for i in items)
     except TypeError:
         pass

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from . import _compute, _torch_autograd, _torch_gradients, _torch_kernels
-from ._arrays import OWN_NAMES, Names, number, numbers, shown
+from ._arrays import OWN_NAMES, Names, check_range, number, numbers, shown
 from ._cache import LayerNormCache
 from ._rows import Axes, Shape, normalized_axes
-from ._torch_kernels import KIND
+from ._torch_kernels import CODES, KIND
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -164,6 +164,8 @@ def _parameters(gamma: Any, beta: Any, x: Tensor, names: Names) -> list[Tensor |
                     f"{name} is of type {type(value).__name__} but {names.x} is a PyTorch tensor; pass {name} as one too"
                 )
             raise TypeError(f"{name} is {shown(value)}; expected a PyTorch tensor, a number or None")
+        if dtype in CODES:
+            check_range(values, CODES[dtype], name)
         return torch.tensor(values, dtype=dtype, device=x.device)
 
     return [one(gamma, names.gamma), one(beta, names.beta)]

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from . import _torch_kernels
+from ._rows import normalized_axes
 
 library = torch.library.Library("truenorm", "FRAGMENT")
 library.define(
@@ -71,7 +72,7 @@ def _refuse_other_devices(x: Tensor, *others: MaybeTensor) -> None:
 
 
 def ascending(axis: list[int], x: Tensor) -> tuple[int, ...]:
-    return tuple(sorted(a % x.dim() for a in axis))
+    return normalized_axes(tuple(x.shape), axis, None)
 
 
 def _forward_fake(

@@ -41,6 +41,7 @@ ERRORS = {
     "integers": (call(np.arange(4)), TypeError, "x has dtype int64; expected float64, float32, float16 or bfloat16"),
     "complex": (call(np.ones(4, complex)), TypeError, "x has dtype complex128"),
     "objects": (call(np.array([None, 1.0])), TypeError, "x has dtype object"),
+    "a type": (call(np.ndarray), TypeError, "x is of type type; expected"),
     "text": (call("abc"), TypeError, "x is of type str"),
     "nothing": (call(None), TypeError, "x is of type NoneType"),
     "gamma is text": (call(X, "abc"), TypeError, "gamma is 'abc'; expected an array, a number or None"),
@@ -68,6 +69,11 @@ ERRORS = {
     "eps text of a number": (call(X, eps="1e-5"), TypeError, "eps is '1e-5'; expected a number"),
     "eps bytes": (call(X[:, ::2], eps=b"1"), TypeError, "eps is b'1'"),
     "eps beyond float64": (call(X, eps=10**400), ValueError, "eps is inf; expected a finite number"),
+    "eps true, of NumPy": (call(X, eps=np.bool_(True)), TypeError, "eps is np.True_"),
+    "gamma beyond float32": (call(X, 1e300), ValueError, r"gamma is 1e\+300; expected at most 3.4028235e\+38, the largest float32"),
+    "beta beyond float32, in a list": (call(X, None, [0, 0, -1e39, 0]), ValueError, r"beta is 1e\+39; expected at most"),
+    "beta beyond float16": (call(X.astype(np.float16), np.ones(4, np.float16), 7e4), ValueError, "beta is 70000.0.*float16"),
+    "tensor gamma beyond float32": (call(T, 1e300), ValueError, r"gamma is 1e\+300; expected at most 3.4028235e\+38"),
     "gamma beyond float64": (call(X, 10**400), TypeError, "gamma is 1000"),
     "list of tensors with gradients": (
         call([torch.ones(2, requires_grad=True)]), TypeError, "x is a list that NumPy cannot read"
@@ -81,6 +87,7 @@ ERRORS = {
     "axis a fraction": (call(X, axis=0.5), TypeError, "axis is 0.5"),
     "axis true": (call(X, axis=True), TypeError, "axis is True; expected an int or a sequence of ints"),
     "axis true, in a tuple": (call(X, axis=(0, True)), TypeError, r"axis is \(0, True\)"),
+    "axis empty text": (call(X, axis=""), TypeError, "axis is ''; expected an int or a sequence of ints"),
     "axis bytes": (call(X, axis=b"\0"), TypeError, r"axis is b'\\x00'"),
     "axis a set": (call(X, axis={0, 1}), TypeError, r"axis is \{0, 1\}"),
     "axis a dict": (call(X, axis={0: 1}), TypeError, r"axis is \{0: 1\}"),
@@ -178,6 +185,13 @@ ERRORS = {
     "functional, integers": (
         lambda: truenorm.torch.layer_norm(torch.arange(4), 4), TypeError, "input has dtype int64"
     ),
+    "operator, axis": (
+        lambda: torch.ops.truenorm.layer_norm(T, None, None, [5], 1e-5), ValueError, "axis 5 is out of range"
+    ),
+    "operator, axis twice": (
+        lambda: torch.ops.truenorm.layer_norm(T, None, None, [1, -1], 1e-5), ValueError, "names an axis twice"
+    ),
+    "operator, no axis": (lambda: torch.ops.truenorm.layer_norm(T, None, None, [], 1e-5), ValueError, "axis is empty"),
     "dy of another shape": (
         lambda: truenorm.layer_norm_backward(f32(4, 3), truenorm.layer_norm_forward(X)[1]),
         ValueError,
