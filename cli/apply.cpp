@@ -75,7 +75,7 @@ void run(const Options& options) {
   Operands in(options.operands, [&](const ArrayHeader& x, const RowLayout&) {
     return static_cast<int64_t>(truenorm_dtype_size(x.dtype)) + (wider ? 8 : 0);
   });
-  if (wider) in.norm.y_dtype = parse_dtype(options.out_dtype, "--out-dtype");
+  in.norm.y_dtype = output_type(options.out_dtype, in.norm.x_dtype);
   in.norm.refuse_types();
   check_outputs(options, in);
 

@@ -122,7 +122,11 @@ void report(const Options& options, const Operands& in, truenorm_dtype gradient,
 void run(const Options& options) {
   if (options.dx.empty() && options.dgamma.empty() && options.dbeta.empty())
     throw BadInput("expected at least one of --dx, --dgamma and --dbeta (--help shows how they are used)");
-  if (options.operands.input == "-" && options.dy == "-") throw BadInput("x and dy are both the standard input");
+  const ParameterOptions& parameters = options.operands.parameters;
+  for (const auto& [name, value] : {std::pair{"x", &options.operands.input}, {"--gamma", &parameters.gamma}, {"--beta", &parameters.beta}}) {
+    if (options.dy == "-" && *value == "-")
+      throw BadInput(std::string(name) + " and dy are both the standard input; expected a file for one of them");
+  }
   const int sums = !options.dgamma.empty() + !options.dbeta.empty();
   Operands in(options.operands, [&](const ArrayHeader& x, const RowLayout& layout) {
     // x, dy, and dx over dy or beside it; the gradients, and their totals in float64 where rows come one by one.
@@ -135,10 +139,7 @@ void run(const Options& options) {
   if (in.pieces.gathered()) dy.make_seekable();
   GradientTypes types;
   types.dy = dy.header().dtype;
-  types.dx = options.out_dtype.empty() ? in.norm.x_dtype : parse_dtype(options.out_dtype, "--out-dtype");
-  if (types.dx != in.norm.x_dtype && !(is_half(in.norm.x_dtype) && types.dx == TRUENORM_FLOAT32))
-    throw BadInput("--out-dtype: " + options.out_dtype + " for x of type " + truenorm_dtype_name(in.norm.x_dtype) +
-                   "; expected that of x, or float32 for half x");
+  types.dx = output_type(options.out_dtype, in.norm.x_dtype);
   types.parameters = gradient_type(options, in);
   check_outputs(options, in, dy);
 

@@ -68,7 +68,12 @@ std::string wrong_use(const CLI::App& app, const CLI::ParseError& error) {
     return first + (unplaced[0].starts_with('-') ? "option here" : "argument that is expected here");
   }
   if (no_command && dynamic_cast<const CLI::RequiredError*>(&error)) return "expected a command: " + names_of_commands(app);
-  return error.what();
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {  // "--eps: ..."
+    const std::string option = text.substr(0, text.find(':'));
+    return option + (text.ends_with("missing") ? ": has no value; expected one after it" : ": is given more than once; expected one value");
+  }
+  return text;
 }
 
 int run(int argc, char** argv) {

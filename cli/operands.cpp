@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "bad_input.h"
 #include "elements.h"
 #include "numbers.h"
 
@@ -59,6 +60,16 @@ Operands::Operands(const OperandOptions& options, const BytesOfFeature& bytes)
   parameters.gamma.reset();
   parameters.beta.reset();
   if (pieces.gathered()) x.make_seekable();
+}
+
+truenorm_dtype output_type(const std::string& text, truenorm_dtype x) {
+  if (text.empty()) return x;
+  const truenorm_dtype type = parse_dtype(text, "--out-dtype");
+  if (type != x && !(is_half(x) && type == TRUENORM_FLOAT32)) {
+    throw BadInput("--out-dtype: " + text + " for x of type " + truenorm_dtype_name(x) + "; expected " + truenorm_dtype_name(x) +
+                   (is_half(x) ? " or float32" : ""));
+  }
+  return type;
 }
 
 void Operands::refuse_inputs(const std::string& output) const {

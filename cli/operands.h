@@ -23,6 +23,9 @@ void add_operand_options(CLI::App& command, OperandOptions& options);
 // How many bytes a command holds for each feature of a row, x included and the parameters left out.
 using BytesOfFeature = std::function<int64_t(const ArrayHeader& x, const RowLayout& layout)>;
 
+// The type of an output of x's shape: that of x where none was asked for, else that or, for half x, float32.
+truenorm_dtype output_type(const std::string& text, truenorm_dtype x);
+
 // x, opened and understood, with its parameters.
 struct Operands {
   Operands(const OperandOptions& options, const BytesOfFeature& bytes);

@@ -108,6 +108,8 @@ class Reader {
  private:
   Parameter from_file(const std::string& text, const std::string& name) {
     if (text == "-" && x_file_ == "-") throw BadInput(name + ": the standard input is x already; expected a file");
+    if (text == "-" && std::find(files.begin(), files.end(), "-") != files.end())
+      throw BadInput(name + ": the standard input is --gamma already; expected a file");
     files.push_back(split_array_name(text).file);
     try {
       return open_file(text, name, d_);

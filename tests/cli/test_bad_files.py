@@ -2,8 +2,10 @@
 names the value and what was expected, and nothing is left."""
 
 import gzip
+import io
 import os
 import pickle
+import tempfile
 
 import numpy as np
 import pytest
@@ -121,7 +123,7 @@ def test_bad_files_are_named_and_leave_nothing(truenorm, tmp_path):
         (["--threads", "-1"], ["--threads", "'-1'"]),
         (["--threads", "1000000"], ["--threads"]),
         (["--out-dtype", "int8"], ["--out-dtype", "'int8'"]),
-        (["--out-dtype", "float16"], ["float16"]),
+        (["--out-dtype", "float16"], ["--out-dtype: float16", "x of type float32", "expected float32"]),
         (["--save-stats", "y.npy"], ["y.npy", "is the output as well"]),
         (["--eps", "nan"], ["--eps", "nan"]),
         (["--eps", "inf"], ["--eps", "inf"]),
@@ -132,12 +134,19 @@ def test_bad_files_are_named_and_leave_nothing(truenorm, tmp_path):
         (["--memory", "much"], ["--memory", "'much' is no size", "200M"]),
         (["--memory", "1"], ["--memory", "'1' is too little", "from 116M"]),
         (["--memory", "9999T"], ["--memory", "'9999T' is too much"]),
-        (["--out-dtype", "bfloat16"], ["bfloat16"]),
+        (["--gamma", "-", "--beta", "-"], ["--beta", "standard input", "--gamma already", "expected a file"]),
+        (["--eps"], ["--eps: has no value", "expected one"]),
+        (["--eps", "1", "--eps", "2"], ["--eps: is given more than once", "expected one value"]),
         (["--save-stats", "no/such/folder.npy"], ["no/such/folder.npy", "No such file"]),
     ],
 )
 def test_bad_options_leave_nothing(truenorm, tmp_path, arguments, words):
     np.save(tmp_path / "good.npy", np.ones((3, 4), np.float32))
-    line = truenorm.bad("apply", "good.npy", "-o", "y.npy", *arguments)
+    gamma = io.BytesIO()
+    np.save(gamma, np.ones(4, np.float32))
+    with tempfile.TemporaryFile() as file:
+        file.write(gamma.getvalue())
+        file.seek(0)
+        line = truenorm.bad("apply", "good.npy", "-o", "y.npy", *arguments, stdin=file)
     assert all(word in line for word in words), line
     assert os.listdir(tmp_path) == ["good.npy"]

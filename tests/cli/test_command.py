@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-COMMANDS = ["explain", "apply", "stats", "info"]
+COMMANDS = ["explain", "apply", "stats", "backward", "info", "bench", "completion", "manual"]
 
 
 def test_help(truenorm):

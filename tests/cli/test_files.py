@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 
 import ml_dtypes
@@ -71,6 +72,24 @@ def test_parameters_from_files_lists_and_numbers(truenorm, tmp_path):
     assert len(set(outputs)) == 1
 
 
+@pytest.mark.parametrize("command", [["apply", "x.npy", "-o", "y.npy"], ["stats", "x.npy", "--json"], ["explain", "--file", "x.npy", "--json"],
+                                     ["explain", "3", "-1", "-.5", "1e-5", "7", "--json"], ["backward", "x.npy", "x.npy", "--dx", "y.npy"]],
+                         ids=["apply", "stats", "explain-file", "explain", "backward"])
+def test_parameters_in_every_form_in_every_command(truenorm, tmp_path, command):
+    """A number, lists of several spellings, or a file, also with negative numbers and without leading zeros."""
+    np.save(tmp_path / "x.npy", rows((4, 5)))
+    np.save(tmp_path / "same.npy", np.full(5, -0.5, np.float32))
+    np.save(tmp_path / "g.npy", np.array([-0.5, 1e-5, 2, -3, 0.25]))
+    forms = [["-.5", "-0.5", "-5e-1", "-.5,-.5,-.5,-.5,-.5", "same.npy"], ["-.5,1e-5,2,-3,.25", "-.5 1e-5 2 -3 .25", "[-.5, 1e-5, 2, -3, .25]", "g.npy"]]
+    for same in forms:
+        results = []
+        for value in same:
+            for given in (["--gamma", value, "--beta", value], [f"--gamma={value}", f"--beta={value}"]):
+                out = truenorm.ok(*command, *given)
+                results.append((tmp_path / "y.npy").read_bytes() if "y.npy" in command else out)
+        assert len(set(results)) == 1
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_any_axis_in_either_order(truenorm, tmp_path, axis, order):
@@ -137,9 +156,10 @@ def test_threads_change_no_bit(truenorm, tmp_path):
 def test_report_at_the_end(truenorm, tmp_path):
     np.save(tmp_path / "x.npy", rows((1200, 8)))
     result = truenorm.run("apply", "x.npy", "-o", "y.npy")
-    assert result.stdout == "" and result.stderr.startswith("y.npy: 1,200 rows of 8 features, float32 to float32, ")
+    assert result.stdout == ""
+    assert re.fullmatch(r"y\.npy: 1,200 rows of 8 features, float32 to float32, \d+\.\d{3} s, \d+\.\d\d GB/s\n", result.stderr)
     report = json.loads(truenorm.ok("apply", "x.npy", "-o", "y.npy", "--json"))
-    assert report["rows"] == 1200 and report["d"] == 8 and report["seconds"] > 0
+    assert report["rows"] == 1200 and report["d"] == 8 and report["seconds"] > 0 and report["gb_per_second"] > 0
 
 
 def test_output_is_kept_when_something_fails(truenorm, tmp_path):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 
 import ml_dtypes
 import numpy as np
@@ -16,10 +17,10 @@ print(usage.ru_maxrss)
 sys.exit(os.waitstatus_to_exitcode(status))"""
 
 
-def peak(truenorm, *arguments):
+def peak(truenorm, *arguments, **options):
     """Runs it and gives back its peak resident memory in MB."""
     result = subprocess.run([sys.executable, "-S", "-c", PEAK, truenorm.program, *map(str, arguments)], cwd=truenorm.cwd,
-                            capture_output=True, text=True)
+                            capture_output=True, text=True, **options)
     assert result.returncode == 0, result.stderr
     return int(result.stdout.splitlines()[-1]) / 1024
 
@@ -46,6 +47,21 @@ def test_memory_stays_below_200_mb(truenorm, tmp_path):
     assert peak(truenorm, "stats", "x.npy") < 200
     for axis in (-1, 0):
         assert peak(truenorm, "backward", "x.npy", "y.npy", *OUTPUTS, "--axis", axis) < 200
+
+
+def test_memory_stays_below_200_mb_where_nothing_can_be_read_twice(truenorm, tmp_path):
+    """Pipes and compressed members: along the last axis as they come, along the first by way of a temporary file."""
+    fill(tmp_path / "x.npy", (72_000, 768))  # 221 MB
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.write(tmp_path / "x.npy", "x.npy")
+    for axis in (-1, 0):
+        truenorm.ok("apply", "x.npy", "-o", "want.npy", "--axis", axis)
+        want = (tmp_path / "want.npy").read_bytes()
+        assert peak(truenorm, "apply", "x.npz", "-o", "y.npy", "--axis", axis) < 200
+        assert (tmp_path / "y.npy").read_bytes() == want
+        with subprocess.Popen(["cat", tmp_path / "x.npy"], stdout=subprocess.PIPE) as pipe:
+            assert peak(truenorm, "apply", "-", "-o", "y.npy", "--axis", axis, stdin=pipe.stdout) < 200
+        assert (tmp_path / "y.npy").read_bytes() == want
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((1, 60_000_000), 1), ((4_000_000, 1), 1), ((60_000_000, 1), 0), ((20_000_000, 3), 0)])

@@ -9,7 +9,9 @@ import re
 import resource
 import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import numpy as np
@@ -258,9 +260,11 @@ def test_too_many_rows_to_show(truenorm, tmp_path):
     assert "100,001 rows" in truenorm.ok("stats", "x.npy", "--limit", "3")
 
 
-def test_progress_on_a_terminal_after_a_second(truenorm, tmp_path):
+@pytest.mark.parametrize("columns", [0, 40])  # 0: a terminal that does not say
+def test_progress_on_a_terminal_after_a_second(truenorm, tmp_path, columns):
     content = make(tmp_path).read_bytes()
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with start(truenorm, "apply", "-", "-o", "y.npy", stdin=subprocess.PIPE, stderr=theirs) as process:
         os.close(theirs)
         fcntl.fcntl(process.stdin, 1031, 1 << 16)  # F_SETPIPE_SZ: the writer stays close to the reader
@@ -277,6 +281,8 @@ def test_progress_on_a_terminal_after_a_second(truenorm, tmp_path):
                 break
     assert process.returncode == 0
     assert re.search(rb"\[#+\.+\] +\d+ %", shown), shown
+    bars = re.findall(rb"\[[#.]+\][^\r\x1b]*", shown)
+    assert max(map(len, bars)) < (columns or 80)
     # The bar is gone when the report comes.
     assert shown.rsplit(b"\r\x1b[K", 1)[1].startswith(b"y.npy: 3,000 rows"), shown
 
