@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "numbers.h"
 #include "spread.h"
@@ -47,6 +48,7 @@ Histogram make_histogram(std::span<const double> values, int bins) {
   h.counts.assign(static_cast<size_t>(bins), 0);
   std::vector<double> finite;
   std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double v) { return std::isfinite(v); });
+  h.not_finite = static_cast<int64_t>(values.size() - finite.size());
   if (finite.empty()) return h;
 
   const MeanAndSd of_all = mean_and_sd(finite);
@@ -74,6 +76,8 @@ Histogram make_histogram(std::span<const double> values, int bins) {
   return h;
 }
 
+bool Histogram::empty() const { return below + above + std::accumulate(counts.begin(), counts.end(), int64_t{0}) == 0; }
+
 std::vector<std::string> draw(const Histogram& h, std::string_view title, int width, bool utf8) {
   const Marks& marks = utf8 ? kUtf8 : kAscii;
   const auto bins = static_cast<int>(h.counts.size());
@@ -85,8 +89,8 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
   const int mean_at = std::clamp(position, 0, columns - 1);
 
   std::vector<std::string> lines;
-  lines.push_back(std::string(title) + ": mean " + fixed_or_exponent(h.mean, 3, std::max(h.sd, std::fabs(h.mean))) +
-                  ", sd " + fixed_or_exponent(h.sd, 3, h.sd));
+  const std::string all = "mean " + fixed_or_exponent(h.mean, 3, std::max(h.sd, std::fabs(h.mean))) + ", sd " + fixed_or_exponent(h.sd, 3, h.sd);
+  lines.push_back(std::string(title) + ": " + (h.empty() ? "nothing is finite" : all));
   // One row more than the bars, where only the dashed line shows.
   for (int row = kHeight; row >= 0; --row) {
     std::string line =
@@ -98,13 +102,13 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
       const auto eighths = static_cast<int>((count * kHeight * 8 + tallest - 1) / tallest);
       const int filled = std::clamp(eighths - row * 8, 0, 8);
       // Through a bar the line is dashed: on every second row the bar itself is seen.
-      const bool dash = column == mean_at && (filled == 0 || row % 2 == 1);
+      const bool dash = column == mean_at && !h.empty() && (filled == 0 || row % 2 == 1);
       line += dash ? marks.dash : marks.bar[static_cast<size_t>(filled)];
     }
     lines.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
   }
   std::string axis(static_cast<size_t>(label) + 1, ' ');
-  for (int column = 0; column < columns; ++column) axis += column == mean_at ? marks.foot : marks.axis;
+  for (int column = 0; column < columns; ++column) axis += column == mean_at && !h.empty() ? marks.foot : marks.axis;
   lines.push_back(axis);
 
   const double size = std::max(std::fabs(h.low), std::fabs(h.high));
@@ -116,6 +120,7 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
   if (h.below + h.above > 0) {
     lines.push_back("outside this range: " + std::to_string(h.below) + " below, " + std::to_string(h.above) + " above");
   }
+  if (h.not_finite > 0) lines.push_back("NaN or Inf, left out above: " + grouped(h.not_finite));
   return lines;
 }
 

@@ -11,7 +11,7 @@
 namespace truenorm::cli {
 
 // The finite values within four standard deviations of their mean, in equal bins. One outlier would otherwise squeeze
-// all others into a single bar; what lies outside is counted.
+// all others into a single bar; what lies outside is counted, and so is what is not finite.
 struct Histogram {
   double mean = 0;
   double sd = 0;  // biased
@@ -20,6 +20,9 @@ struct Histogram {
   std::vector<int64_t> counts;
   int64_t below = 0;
   int64_t above = 0;
+  int64_t not_finite = 0;  // these are in none of the numbers above
+
+  bool empty() const;  // nothing is finite
 };
 
 Histogram make_histogram(std::span<const double> values, int bins);

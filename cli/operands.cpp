@@ -26,7 +26,7 @@ Norm make_norm(const OperandOptions& options, const ArrayHeader& x, Parameters p
 // Before anything of that size is allocated.
 Place choose_place(const OperandOptions& options, const ArrayHeader& x, const RowLayout& layout, const BytesOfFeature& bytes) {
   const bool gamma = !options.parameters.gamma.empty() || !options.parameters.prefix.empty();
-  const bool beta = !options.parameters.beta.empty() || !options.parameters.prefix.empty();
+  const bool beta = options.beta_counts && (!options.parameters.beta.empty() || !options.parameters.prefix.empty());
   const auto element = static_cast<int64_t>(truenorm_dtype_size(x.dtype));
   const int64_t widest = std::max<int64_t>(element, 4);
   return place_of_rows(layout, static_cast<size_t>(element), bytes(x, layout) + widest * (gamma + beta), 3 * widest, options.memory, options.input);

@@ -52,7 +52,7 @@ OutputFile::OutputFile(const std::string& path, Access access, Temporary tempora
   if (path != "-" && !exists && errno != ENOENT) fail();
   if (path == "-") {
     shown_ = "the standard output";
-    if (isatty(STDOUT_FILENO)) throw BadInput("--output: the standard output is a terminal; expected a file or a pipe");
+    if (isatty(STDOUT_FILENO)) throw BadInput("the standard output is a terminal; expected a file or a pipe for an array");
     stream_ = Descriptor(STDOUT_FILENO);
   } else if (exists && S_ISDIR(status.st_mode)) {
     throw BadInput(path + ": cannot be written: it is a folder");

@@ -44,6 +44,18 @@ TEST(Histogram, ConstantTinyHugeAndNotFinite) {
   }
 }
 
+// Beside a table whose mean and standard deviation of such a row are NaN.
+TEST(Histogram, SaysWhatIsNotFinite) {
+  const std::vector<double> some = {1, NAN, 2, HUGE_VAL, 3}, none = {NAN, NAN};
+  const auto lines = draw(make_histogram(some, 8), "before", 40, false);
+  EXPECT_EQ(lines.front(), "before: mean 2.000, sd 0.816");
+  EXPECT_EQ(lines.back(), "NaN or Inf, left out above: 2");
+  const auto empty = draw(make_histogram(none, 8), "after", 40, false);
+  EXPECT_EQ(empty.front(), "after: nothing is finite");
+  EXPECT_EQ(empty.back(), "NaN or Inf, left out above: 2");
+  for (size_t i = 1; i < empty.size(); ++i) EXPECT_EQ(empty[i].find_first_of(i + 1 < empty.size() ? ":+" : "+"), std::string::npos) << empty[i];
+}
+
 TEST(Histogram, TheDashedLineStandsAtTheMean) {
   const std::vector<double> values = {0, 0, 0, 0, 0, 0, 0, 0, 0, 10};  // mean 1: a tenth of the way
   const auto lines = draw(make_histogram(values, 10), "before", 43, false);

@@ -1,6 +1,7 @@
 """The command as a whole: help, version, info, the demonstration."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -103,6 +104,16 @@ def test_files_never_take_the_place_of_a_closed_stream(truenorm, tmp_path):
     result = subprocess.run(["sh", "-c", '"$@" >&-', "sh", truenorm.program, "apply", "x.npy", "-o", "-"], cwd=tmp_path,
                             capture_output=True, text=True)
     assert result.returncode == 2 and "the standard output: cannot be written: it is closed" in result.stderr
+
+
+def test_arrays_are_not_shown_on_a_terminal(truenorm, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((3, 4), np.float32))
+    ours, theirs = os.openpty()
+    for arguments in (["apply", "x.npy", "-o", "-"], ["backward", "x.npy", "x.npy", "--dgamma", "-"]):
+        result = subprocess.run([truenorm.program, *arguments], cwd=tmp_path, stdout=theirs, stderr=subprocess.PIPE, text=True)
+        assert result.returncode == 2 and f"truenorm {arguments[0]}: the standard output is a terminal; expected a file or a pipe" in result.stderr
+    os.close(theirs)
+    os.close(ours)
 
 
 def test_demonstration(demo, data):

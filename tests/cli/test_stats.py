@@ -77,6 +77,13 @@ def test_stats_and_the_histogram_agree(truenorm, tmp_path):
     assert "before: mean 2.500e199, sd 4.330e199" in text and "4.330127e199" in text
 
 
+def test_a_histogram_of_a_row_that_is_not_finite(truenorm, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[np.inf, 1, 2, 3]]))
+    text = truenorm.ok("stats", "x.npy", "--histogram", 0)
+    assert "before: mean 2.000, sd 0.816" in text and "after: nothing is finite" in text
+    assert "NaN or Inf, left out above: 1 " in text and "NaN or Inf, left out above: 4\n" in text
+
+
 def test_an_unbiased_sd_beyond_float64_is_infinite(truenorm, tmp_path):
     np.save(tmp_path / "x.npy", np.array([[1.7e308, -1.7e308]]))
     report = json.loads(truenorm.ok("stats", "x.npy", "--json"))
