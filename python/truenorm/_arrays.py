@@ -73,7 +73,7 @@ def number(value: Any) -> float | None:
         if getattr(value, "shape", None) != ():
             return None
         scalar = np.asarray(value)
-        if not _is_real(scalar.dtype):
+        if not is_real(scalar.dtype):
             return None
         value = scalar.item()
     try:
@@ -90,7 +90,7 @@ def numbers(value: object) -> np.ndarray[Any, Any] | None:
         values = np.asarray(value)
     except (ValueError, RuntimeError):  # lists of different lengths, or of tensors that need gradients
         return None
-    return values.astype(np.float64) if _is_real(values.dtype) else None
+    return values.astype(np.float64) if is_real(values.dtype) else None
 
 
 def check_range(values: Any, dtype: int, name: str) -> None:
@@ -101,7 +101,7 @@ def check_range(values: Any, dtype: int, name: str) -> None:
         raise ValueError(f"{name} is {values}; expected at most {_LARGEST[dtype]:.8g}, the largest {DTYPE_NAMES[dtype]}")
 
 
-def _is_real(dtype: np.dtype[Any]) -> bool:
+def is_real(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "fiu" or dtype.name == "bfloat16"
 
 

@@ -8,7 +8,7 @@ from . import _core
 from ._arrays import shown
 
 
-def _whole(name: str, value: int, least: int, most: int, otherwise: str = "") -> int:
+def whole(name: str, value: int, least: int, most: int, otherwise: str = "") -> int:
     """The value as an int; a TypeError or ValueError by this name when it is none, or beyond the limits."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is {shown(value)}; expected an int{otherwise}")
@@ -19,7 +19,7 @@ def _whole(name: str, value: int, least: int, most: int, otherwise: str = "") ->
 
 
 def thread_count(num_threads: int, otherwise: str = "") -> int:
-    return _whole("num_threads", num_threads, 1, 1024, otherwise)
+    return whole("num_threads", num_threads, 1, 1024, otherwise)
 
 
 def set_num_threads(num_threads: int) -> None:
@@ -38,7 +38,7 @@ def set_thread_wait(microseconds: int) -> None:
     Worth 100 or so to a program that makes one call of a few megabytes after another, which then gains up to two times;
     it costs that much processor time after its last call, given up to whatever else wants to run.
     """
-    _core.set_thread_wait(_whole("microseconds", microseconds, 0, 1_000_000))
+    _core.set_thread_wait(whole("microseconds", microseconds, 0, 1_000_000))
 
 
 def get_thread_wait() -> int:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from ._arrays import is_real, shown
 from ._layer_norm import layer_norm
+from ._process import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +49,7 @@ def before_after(
     plt = _pyplot()
     before = _token(x, token, "x")
     if y is None:
-        after = _values(layer_norm(before, gamma=_parameter(gamma), beta=_parameter(beta), eps=eps))
+        after = layer_norm(before, _parameter(gamma, "gamma"), _parameter(beta, "beta"), eps)
     elif gamma is not None or beta is not None:
         raise ValueError("gamma and beta are used to compute y; give either y or them")
     else:
@@ -59,11 +61,13 @@ def before_after(
         figure = plt.figure(figsize=(9, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
     else:
+        if not isinstance(axes, (Sequence, np.ndarray)) or not all(hasattr(a, "hist") for a in axes):
+            raise TypeError(f"axes is {shown(axes)}; expected two matplotlib axes")
         if len(axes) != 2:
             raise ValueError(f"axes has {len(axes)} elements; expected 2")
         left, right = axes
         figure = left.get_figure()
-    count = bins if bins is not None else int(np.clip(2 * np.sqrt(before.size), 8, 60))
+    count = int(np.clip(2 * np.sqrt(before.size), 8, 60)) if bins is None else whole("bins", bins, 1, 100_000)
     _draw(left, before, "before", _BEFORE, count)
     _draw(right, after, "after", _AFTER, count)
     if path is not None:
@@ -82,23 +86,32 @@ def _pyplot() -> Any:
     return plt
 
 
-def _values(array: Any) -> npt.NDArray[np.float64]:
+def _values(array: Any, name: str) -> npt.NDArray[np.float64]:
     """Any CPU array as float64; every value of the smaller types is one of float64 too."""
+    values = array
     if hasattr(array, "detach"):  # PyTorch, bfloat16 included, which NumPy itself does not have
-        array = array.detach().cpu().double()
-    return np.asarray(array).astype(np.float64)
+        values = array.detach().cpu().double()
+    try:
+        values = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        values = np.empty((), object)
+    if not is_real(values.dtype):
+        raise TypeError(f"{name} is {shown(array)}; expected an array of real numbers")
+    return cast("npt.NDArray[np.float64]", values.astype(np.float64))
 
 
-def _parameter(array: Any) -> Any:
-    return None if array is None else _values(array)
+def _parameter(array: Any, name: str) -> Any:
+    return None if array is None else _values(array, name)
 
 
 def _token(array: Any, token: int | Sequence[int], name: str) -> npt.NDArray[np.float64]:
-    values = _values(array)
+    values = _values(array, name)
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError(f"{name} has shape {values.shape}; expected at least one feature on the last axis")
     leading = values.shape[:-1]
     try:
+        if isinstance(token, (str, bytes, bool)):
+            raise TypeError
         if isinstance(token, Sequence):
             index = tuple(operator.index(i) for i in token)
             if len(index) != len(leading):
@@ -106,6 +119,8 @@ def _token(array: Any, token: int | Sequence[int], name: str) -> npt.NDArray[np.
             row: npt.NDArray[np.float64] = values[index]
         else:
             row = values.reshape(-1, values.shape[-1])[operator.index(token)]
+    except TypeError:
+        raise TypeError(f"token is {shown(token)}; expected an int, or one for each leading axis") from None
     except IndexError:
         raise IndexError(f"token {token!r} is not in {name} with shape {values.shape}") from None
     if not np.isfinite(row).all():

@@ -87,6 +87,26 @@ def test_what_cannot_be_drawn():
         before_after(3.0)
 
 
+@pytest.mark.parametrize("wrong,error,message", [
+    (dict(token="a"), TypeError, "token is 'a'; expected an int, or one for each leading axis"),
+    (dict(token=True), TypeError, "token is True"),
+    (dict(token=(0.5,)), TypeError, r"token is \(0.5,\)"),
+    (dict(bins=0), ValueError, "bins is 0; expected 1 to"),
+    (dict(bins="auto"), TypeError, "bins is 'auto'; expected an int"),
+    (dict(axes=3), TypeError, "axes is 3; expected two matplotlib axes"),
+    (dict(axes=[1, 2]), TypeError, r"axes is \[1, 2\]; expected two matplotlib axes"),
+    (dict(gamma="a"), TypeError, "gamma is 'a'; expected an array of real numbers"),
+    (dict(beta=[[1], [1, 2]]), TypeError, r"beta is \[\[1\], \[1, 2\]\]"),
+    (dict(x=None), TypeError, "x is None; expected an array of real numbers"),
+    (dict(y="a"), TypeError, "y is 'a'"),
+    (dict(eps=-1), ValueError, "eps is -1"),
+], ids=str)
+def test_wrong_arguments(wrong, error, message):
+    with pytest.raises(error, match=message):
+        before_after(**{"x": np.ones((2, 4)), **wrong})
+    plt.close("all")
+
+
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="pip install matplotlib"):
