@@ -94,6 +94,8 @@ class _Call:
         num_threads: int | None,
         names: Names = OWN_NAMES,
     ) -> None:
+        if x.dtype not in CODES:
+            KIND.read(x, names.x)  # says so
         self.x = x
         self.gamma, self.beta = _parameters(gamma, beta, x, names)
         _torch_kernels.check(x, self.gamma, self.beta, names)

@@ -72,6 +72,7 @@ def _checked(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Any call that has no shorter way, or that is wrong."""
+    _refuse_non_tensors(input, weight, bias)
     if input.is_nested:
         return _elsewhere(input, normalized_shape, weight, bias, eps, "nested tensors")
     shape = _shape_of(normalized_shape)

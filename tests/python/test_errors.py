@@ -20,6 +20,14 @@ def call(*args, **kwargs):
     return lambda: truenorm.layer_norm(*args, **kwargs)
 
 
+def under_autocast(*args):
+    def call():
+        with torch.autocast("cpu"):
+            truenorm.torch.layer_norm(*args)
+
+    return call
+
+
 ERRORS = {
     "gamma too short": (call(X, f32(3)), ValueError, r"gamma has shape \(3,\).*\(3, 4\).*\(1,\).*expected \(4,\)"),
     "beta of one element": (call(X, None, f32(1)), ValueError, r"beta has shape \(1,\)"),
@@ -179,6 +187,9 @@ ERRORS = {
     "functional, array": (lambda: truenorm.torch.layer_norm(X, 4), TypeError, "input is of type ndarray"),
     "functional, nothing": (lambda: truenorm.torch.layer_norm(None, 4), TypeError, "input is of type NoneType"),
     "functional, array weight": (lambda: truenorm.torch.layer_norm(T, 4, f32(4)), TypeError, "weight is of type ndarray"),
+    "functional, array under autocast": (under_autocast(X, 4), TypeError, "input is of type ndarray; expected a PyTorch"),
+    "functional, list weight": (lambda: truenorm.torch.layer_norm(T, 4, [1.0] * 4), TypeError, "weight is of type list"),
+    "complex tensor beside a number": (call(T.to(torch.complex64), 1.0), TypeError, "x has dtype complex64; expected float64"),
     "functional, number bias": (lambda: truenorm.torch.layer_norm(T, 4, None, 1.0), TypeError, "bias is of type float"),
     "functional, eps text": (lambda: truenorm.torch.layer_norm(T, 4, eps="1"), TypeError, "eps is '1'"),
     "functional, eps": (lambda: truenorm.torch.layer_norm(T, 4, eps=float("nan")), ValueError, "eps is nan"),
