@@ -109,8 +109,8 @@ void run(const Options& options) {
     print_json(report);
   } else {
     std::fprintf(stderr, "%s: %s of %s, %s to %s, %.3f s, %.2f GB/s\n",
-                 options.output == "-" ? "standard output" : options.output.c_str(), counted(in.layout.rows(), "row").c_str(),
-                 counted(in.layout.d, "feature").c_str(), from, to, seconds, bytes / seconds / 1e9);
+                 options.output == "-" ? "standard output" : options.output.c_str(),
+                 counted(in.layout.rows(), "row").c_str(), counted(in.layout.d, "feature").c_str(), from, to, seconds, bytes / seconds / 1e9);
   }
 }
 

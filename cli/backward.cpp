@@ -36,9 +36,9 @@ void check_dy(const Options& options, const ArrayReader& x, const ArrayReader& d
   }
   if (dy.header().fortran_order != x.header().fortran_order && x.header().shape.size() > 1) {
     const bool fortran = x.header().fortran_order;
+    const char* const change = fortran ? "asfortranarray" : "ascontiguousarray";
     throw BadInput(options.dy + ": is in " + (fortran ? "C" : "Fortran") + " order; expected that of x, " +
-                   (fortran ? "Fortran order (in Python: numpy.asfortranarray(dy)" : "C order (in Python: numpy.ascontiguousarray(dy)") +
-                   " before numpy.save)");
+                   (fortran ? "Fortran" : "C") + " order (in Python: numpy." + change + "(dy) before numpy.save)");
   }
 }
 
@@ -68,7 +68,8 @@ void check_outputs(const Options& options, const Operands& in, const ArrayReader
     }
   }
   if (standard > 1)
-    throw BadInput("the standard output can take one output, not " + std::to_string(standard) + "; expected files for the others");
+    throw BadInput("the standard output can take one output, not " + std::to_string(standard) +
+                   "; expected files for the others");
 }
 
 struct Outputs {
@@ -123,8 +124,10 @@ void run(const Options& options) {
   if (options.dx.empty() && options.dgamma.empty() && options.dbeta.empty())
     throw BadInput("expected at least one of --dx, --dgamma and --dbeta (--help shows how they are used)");
   const ParameterOptions& parameters = options.operands.parameters;
-  for (const auto& [name, value] : {std::pair{"x", &options.operands.input}, {"--gamma", &parameters.gamma}, {"--beta", &parameters.beta}}) {
-    if (options.dy == "-" && *value == "-")
+  const std::pair<const char*, std::string> others[] = {
+      {"x", options.operands.input}, {"--gamma", parameters.gamma}, {"--beta", parameters.beta}};
+  for (const auto& [name, value] : others) {
+    if (options.dy == "-" && value == "-")
       throw BadInput(std::string(name) + " and dy are both the standard input; expected a file for one of them");
   }
   const int sums = !options.dgamma.empty() + !options.dbeta.empty();

@@ -32,7 +32,8 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
 std::string bash(const CLI::App& app) {
   std::string commands, cases;
   std::vector<std::string> global;
-  for (const OptionText& option : options_of(app)) global.insert(global.end(), option.names.begin(), option.names.end());
+  for (const OptionText& option : options_of(app))
+    global.insert(global.end(), option.names.begin(), option.names.end());
   for (const CLI::App* command : commands_of(app)) {
     commands += (commands.empty() ? "" : " ") + command->get_name();
     std::vector<std::string> names;

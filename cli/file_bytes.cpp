@@ -38,7 +38,8 @@ bool write_all_at(int descriptor, std::span<const std::byte> bytes, int64_t offs
 
 void keep_standard_descriptors() {
   // The lowest number that is free is what open() gives. Opened the wrong way round: the use of it is an error.
-  for (const auto& [number, mode] : {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}}) {
+  for (const auto& [number, mode] :
+       {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}}) {
     if (fcntl(number, F_GETFD) < 0 && open("/dev/null", mode) < 0) return;
   }
 }

@@ -89,8 +89,9 @@ std::vector<std::string> draw(const Histogram& h, std::string_view title, int wi
   const int mean_at = std::clamp(position, 0, columns - 1);
 
   std::vector<std::string> lines;
-  const std::string all = "mean " + fixed_or_exponent(h.mean, 3, std::max(h.sd, std::fabs(h.mean))) + ", sd " + fixed_or_exponent(h.sd, 3, h.sd);
-  lines.push_back(std::string(title) + ": " + (h.empty() ? "nothing is finite" : all));
+  const std::string mean = fixed_or_exponent(h.mean, 3, std::max(h.sd, std::fabs(h.mean)));
+  const std::string both = "mean " + mean + ", sd " + fixed_or_exponent(h.sd, 3, h.sd);
+  lines.push_back(std::string(title) + ": " + (h.empty() ? "nothing is finite" : both));
   // One row more than the bars, where only the dashed line shows.
   for (int row = kHeight; row >= 0; --row) {
     std::string line =

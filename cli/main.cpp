@@ -67,11 +67,13 @@ std::string wrong_use(const CLI::App& app, const CLI::ParseError& error) {
     if (no_command && !unplaced[0].starts_with('-')) return first + "command; expected " + names_of_commands(app);
     return first + (unplaced[0].starts_with('-') ? "option here" : "argument that is expected here");
   }
-  if (no_command && dynamic_cast<const CLI::RequiredError*>(&error)) return "expected a command: " + names_of_commands(app);
+  if (no_command && dynamic_cast<const CLI::RequiredError*>(&error))
+    return "expected a command: " + names_of_commands(app);
   const std::string text = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {  // "--eps: ..."
     const std::string option = text.substr(0, text.find(':'));
-    return option + (text.ends_with("missing") ? ": has no value; expected one after it" : ": is given more than once; expected one value");
+    return option + (text.ends_with("missing") ? ": has no value; expected one after it"
+                                               : ": is given more than once; expected one value");
   }
   return text;
 }

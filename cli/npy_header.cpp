@@ -96,7 +96,8 @@ class Dictionary {
 
   // Shows where the reader stands.
   [[noreturn]] void damaged(const std::string& expected) const {
-    fail(file_, "the .npy header is damaged at " + (rest_.empty() ? "its end" : "'" + cut(rest_) + "'") + "; expected " + expected);
+    const std::string where = rest_.empty() ? "its end" : "'" + cut(rest_) + "'";
+    fail(file_, "the .npy header is damaged at " + where + "; expected " + expected);
   }
 
  private:
@@ -203,7 +204,8 @@ ArrayHeader parse_npy_dictionary(std::string_view text, std::string_view file) {
   int64_t product = 1;
   for (const int64_t size : header.shape) {
     if (size == 0) continue;  // the other sizes must make sense all the same
-    if (product > kMostElements / size) fail(file, "the shape " + shape_text(header.shape) + " is too large" + kExpectedElements);
+    if (product > kMostElements / size)
+      fail(file, "the shape " + shape_text(header.shape) + " is too large" + kExpectedElements);
     product *= size;
   }
   return header;

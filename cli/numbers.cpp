@@ -88,8 +88,10 @@ std::optional<double> read_number(std::string_view text) {
 
 double parse_number(std::string_view text, std::string_view what) {
   const std::optional<double> value = read_number(text);
-  if (!value)
-    throw BadInput(std::string(what) + ": '" + plain_minus(text) + "' is not a number; expected one such as 3, -.5 or 1e-5");
+  if (!value) {
+    throw BadInput(std::string(what) + ": '" + plain_minus(text) +
+                   "' is not a number; expected one such as 3, -.5 or 1e-5");
+  }
   const bool spelled_out = text.find_first_of("iI") != std::string_view::npos;  // inf, infinity
   if (std::isinf(*value) && !spelled_out) {
     throw BadInput(std::string(what) + ": '" + plain_minus(text) + "' is beyond the largest float64");

@@ -44,7 +44,10 @@ void add_operand_options(CLI::App& command, OperandOptions& options) {
   add_parameter_options(command, options.parameters);
   command.add_option("--axis", options.axis, "The axis normalized over [-1]")->type_name("N");
   command.add_option("--threads", options.threads, "Number of threads; 0: one per CPU [0]")->type_name("N");
-  command.add_option("--memory", options.memory, "How much memory may be used, such as 200M or 4G; rows of more than that lie in temporary files [200M]")
+  command
+      .add_option("--memory", options.memory,
+                  "How much memory may be used, such as 200M or 4G; rows of more than that lie in temporary files "
+                  "[200M]")
       ->type_name("SIZE");
 }
 
@@ -66,7 +69,8 @@ truenorm_dtype output_type(const std::string& text, truenorm_dtype x) {
   if (text.empty()) return x;
   const truenorm_dtype type = parse_dtype(text, "--out-dtype");
   if (type != x && !(is_half(x) && type == TRUENORM_FLOAT32)) {
-    throw BadInput("--out-dtype: " + text + " for x of type " + truenorm_dtype_name(x) + "; expected " + truenorm_dtype_name(x) +
+    const std::string own = truenorm_dtype_name(x);
+    throw BadInput("--out-dtype: " + text + " for x of type " + own + "; expected " + own +
                    (is_half(x) ? " or float32" : ""));
   }
   return type;

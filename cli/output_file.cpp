@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 fs::path behind_links(fs::path path) {
   std::error_code error;
   constexpr int kMostLinks = 40;  // as the system has it
-  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) path = path.parent_path() / fs::read_symlink(path, error);
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i)
+    path = path.parent_path() / fs::read_symlink(path, error);
   return path;
 }
 
@@ -52,7 +53,8 @@ OutputFile::OutputFile(const std::string& path, Access access, Temporary tempora
   if (path != "-" && !exists && errno != ENOENT) fail();
   if (path == "-") {
     shown_ = "the standard output";
-    if (isatty(STDOUT_FILENO)) throw BadInput("the standard output is a terminal; expected a file or a pipe for an array");
+    if (isatty(STDOUT_FILENO))
+      throw BadInput("the standard output is a terminal; expected a file or a pipe for an array");
     stream_ = Descriptor(STDOUT_FILENO);
   } else if (exists && S_ISDIR(status.st_mode)) {
     throw BadInput(path + ": cannot be written: it is a folder");

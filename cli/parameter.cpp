@@ -16,7 +16,8 @@ namespace {
 
 [[noreturn]] void wrong_length(const std::string& name, int64_t values, int64_t d) {
   const std::string either = d == 1 ? "" : "1 or ";
-  throw BadInput(name + " has " + counted(values, "value") + ", x has " + counted(d, "feature") + "; expected " + either + grouped(d));
+  throw BadInput(name + " has " + counted(values, "value") + ", x has " + counted(d, "feature") + "; expected " + either +
+                 grouped(d));
 }
 
 Parameter open_file(const std::string& path, const std::string& name, int64_t d) {

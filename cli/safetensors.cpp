@@ -110,7 +110,8 @@ void check(const Tensor& tensor, int64_t data_bytes, std::string_view file) {
   for (const int64_t size : tensor.shape) {
     empty |= size == 0;
     if (size == 0) continue;  // the other sizes must make sense all the same
-    if (elements > kMostElements / size) fail(file, name + ": the shape " + shape_text(tensor.shape) + " is too large" + kExpectedElements);
+    if (elements > kMostElements / size)
+      fail(file, name + ": the shape " + shape_text(tensor.shape) + " is too large" + kExpectedElements);
     elements *= size;
   }
   if (empty) elements = 0;

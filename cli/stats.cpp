@@ -130,7 +130,8 @@ std::string to_text(const Options& options, const Report& report) {
   const int64_t rows = report.layout.rows();
   std::string text = (options.operands.input == "-" ? "standard input" : options.operands.input) + ": " +
                      truenorm_dtype_name(report.header.dtype) + ", shape " + shape_text(report.header.shape) + ", " +
-                     counted(rows, "row") + " of " + counted(report.layout.d, "feature") + ", eps = " + shortest(report.eps) + "\n\n";
+                     counted(rows, "row") + " of " + counted(report.layout.d, "feature") +
+                     ", eps = " + shortest(report.eps) + "\n\n";
   if (!report.before.empty()) {
     std::vector<std::vector<std::string>> lines = {{"row", "", "mean", "sd (biased)", "sd (unbiased)", "min", "max"}};
     for (size_t r = 0; r < report.before.size(); ++r) {
@@ -146,7 +147,8 @@ std::string to_text(const Options& options, const Report& report) {
     add_ranges(summary, "before", report.all_before);
     add_ranges(summary, "after", report.all_after);
     text += "\n" + table(summary, 2);
-    if (const int64_t n = report.all_before.not_finite) text += counted(n, "row") + (n == 1 ? " holds" : " hold") + " NaN or Inf\n";
+    if (const int64_t n = report.all_before.not_finite)
+      text += counted(n, "row") + (n == 1 ? " holds" : " hold") + " NaN or Inf\n";
   }
   if (!report.row_before.empty()) {
     text += "\nThe features of row " + options.histogram + ", the mean as a dashed line\n\n" +

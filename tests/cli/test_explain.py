@@ -119,7 +119,7 @@ def test_numbers_of_any_size(truenorm):
 
 @pytest.mark.parametrize("size", ["e308", "e200", "e-200", "e-310"])
 def test_variances_beyond_float64_have_a_standard_deviation(truenorm, size):
-    """As half as large a row, whose numbers are plain, has: 1, 2 and 4 are powers of two, so everything scales exactly."""
+    """That of -1 and 1, in other units, in the text, the picture and JSON."""
     text = truenorm.ok("explain", f"-1{size}", f"1{size}", "--eps", 0, "--gamma", 3, "--histogram")
     assert f"Standard deviation:            1.0000{size}" in text and f"before: mean 0.000, sd 1.000{size}" in text
     assert f"Variance:                      (1.0000{size})^2" in text and "Normalized standard deviation: 1.000000" in text
