@@ -283,6 +283,7 @@ class Backward {
         task.dy = at(call_.dy, here[kDy]);
         task.x = at(call_.x, here[kX]);
         task.dx = const_cast<void*>(at(call_.dx, here[kDx]));
+        task.half_dx = !dx_variant_ && truenorm_dtype_size(call_.x.dtype) == 2;
         task.gamma = {at(call_.gamma, here[kGamma]), call_.gamma.dtype == call_.x.dtype};
         task.dy_stride = rows_.step(kDy);
         task.x_stride = rows_.step(kX);

@@ -96,11 +96,17 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
         x_hat[i] = std::fma(c(i), row.r, row.b);
         gmax = std::fmax(gmax, std::fabs(g(i)));
       }
-      // Elements 16 apart are a pair, added in float32: lane j takes pairs 32k + j, 32k + 16 + j.
+      // dx of a half type: lanes are float32. Else elements 16 apart are a pair, added in float32: lane j takes pairs
+      // 32k + j, 32k + 16 + j.
       const Sums sums = tree<Sums>(
           0, (d + kNarrowSegment - 1) / kNarrowSegment,
           [&](std::int64_t k) {
             const std::int64_t begin = k * kNarrowSegment, end = std::min(d, begin + kNarrowSegment);
+            if constexpr (sizeof(O) == 2)
+              return segment_sums(begin, end, [&](std::int64_t i, double& a, double& b) {
+                a = static_cast<float>(a) + g(i);
+                b = std::fma(g(i), c(i), static_cast<float>(b));
+              });
             const auto pair = [&](std::int64_t t, double& a, double& b) {
               const std::int64_t i = begin + t / 16 * 32 + t % 16, j = i + 16;
               if (i >= end) return;

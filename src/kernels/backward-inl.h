@@ -68,43 +68,44 @@ inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, con
 constexpr size_t kTogether = 2;
 // Two plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
 // a row on its own: five vectors for one of dx.
-template <bool kStream, bool kAhead, bool kWhole, class T, class G, class O>
-HWY_INLINE void gradient_plain_lanes(const PlainGradient (&gradient)[kTogether], const T* x, int64_t x_stride, const G* dy,
-                                     int64_t dy_stride, const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride,
-                                     double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n, int64_t ahead) {
-  const F32x16 gamma_lanes = kWhole ? load(gamma) : load_n(gamma, n);
-  F64x16 dgamma_total = load(dgamma), dbeta_total = load(dbeta);
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kTogether; ++i) {
-    if constexpr (kAhead) prefetch(dy + ahead);
-    const F32x16 x_lanes = kWhole ? load(x) : load_n(x, n);
-    const F32x16 dy_lanes = kWhole ? load(dy) : load_n(dy, n);
-    const F32x16 c = gradient[i].c(x_lanes);
-    const F64x16 dy_wide = widen(dy_lanes);
-    dgamma_total = add_exact_product(dy_wide, widen(gradient[i].x_hat_of(c)), dgamma_total);
-    dbeta_total = dbeta_total + dy_wide;
-    const F32x16 out = gradient[i].dx_of(c, gamma_lanes * dy_lanes);  // no NaN: plain rows are finite
-    if constexpr (kWhole) put<kStream>(out, dx);
-    else store_n(out, dx, n);
-    x += x_stride;
-    dy += dy_stride;
-    dx += dx_stride;
-  }
-  store(dgamma_total, dgamma);
-  store(dbeta_total, dbeta);
-}
 template <bool kStream, bool kAhead, class T, class G, class O>
 HWY_NOINLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_stride, const G* dy, int64_t dy_stride,
                                     const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride, double* HWY_RESTRICT dgamma,
                                     double* HWY_RESTRICT dbeta, size_t n, int64_t ahead) {
+  constexpr size_t kN = kPartVectors;
   const PlainGradient gradient[kTogether] = {PlainGradient(grads[0].narrow), PlainGradient(grads[1].narrow)};
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    gradient_plain_lanes<kStream, kAhead, true>(gradient, x + i, x_stride, dy + i, dy_stride, gamma + i, dx + i, dx_stride, dgamma + i,
-                                                dbeta + i, kLanes, ahead);
-  if (i < n)
-    gradient_plain_lanes<false, false, false>(gradient, x + i, x_stride, dy + i, dy_stride, gamma + i, dx + i, dx_stride, dgamma + i,
-                                              dbeta + i, n - i, 0);
+  for (; i + kLanes <= n; i += kLanes) {
+    if constexpr (kAhead) {
+      TRUENORM_UNROLL
+      for (int64_t r = 0; r < static_cast<int64_t>(kTogether); ++r) prefetch(dy + ahead + r * dy_stride + i);
+    }
+    F64x16 dgamma_total = load(dgamma + i), dbeta_total = load(dbeta + i);
+    F32x16 out[kTogether];
+    TRUENORM_UNROLL
+    for (int64_t r = 0; r < static_cast<int64_t>(kTogether); ++r) {
+      const PlainGradient& row = gradient[r];
+      const T* const x_row = x + r * x_stride + i;
+      const G* const dy_row = dy + r * dy_stride + i;
+      TRUENORM_UNROLL
+      for (size_t k = 0; k < kParts; ++k) {
+        const size_t at = k * kPartLanes;
+        const F32Part c = row.c(load<kN>(x_row + at));
+        const F64Part dy_wide = load_f64<kN>(dy_row + at);
+        set_part(dgamma_total, k, add_exact_product(dy_wide, widen(row.x_hat_of(c)), part(dgamma_total, k)));
+        set_part(dbeta_total, k, part(dbeta_total, k) + dy_wide);
+        set_part(out[r], k, row.dx_of(c, load<kN>(gamma + i + at) * load<kN>(dy_row + at)));  // no NaN: plain rows are finite
+      }
+    }
+    TRUENORM_UNROLL
+    for (int64_t r = 0; r < static_cast<int64_t>(kTogether); ++r) put<kStream>(out[r], dx + r * dx_stride + i);
+    store(dgamma_total, dgamma + i);
+    store(dbeta_total, dbeta + i);
+  }
+  if (i == n) return;
+  for (size_t r = 0; r < kTogether; ++r, x += x_stride, dy += dy_stride, dx += dx_stride)
+    store_n(gradient_lanes(gradient[r], load_n(x + i, n - i), load_n(dy + i, n - i), load_n(gamma + i, n - i), {dgamma + i, dbeta + i, nullptr, nullptr}),
+            dx + i, n - i);
 }
 
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
@@ -113,7 +114,7 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
                               const GradRow* grads, int64_t begin, int64_t end) {
   const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
   // Rows of whole aligned lines go straight to memory. Others would shift the totals; they are copied there.
-  const bool streams = task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
+  const bool streams = sizeof(O) > 2 && task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
                        task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
   const bool stages = task.traffic.past_caches && task.dx && !streams;
   HWY_ALIGN O stage[kTogether * kColumns];

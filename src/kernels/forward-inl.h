@@ -16,24 +16,32 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// ---------------------------------------------------------------- the formula, for sixteen features of one row
+// ---------------------------------------------------------------- the formula, for some features of one row
 // Each finish is made once per row and applied to its elements; x_hat and y are named as in docs/numerics.md.
 
 struct PlainFinish {  // float32: two roundings in x_hat, one in y
-  F32x16 hi, r, b;
-  HWY_INLINE explicit PlainFinish(const NarrowRow& row) : hi(fill(row.hi)), r(fill(row.r)), b(fill(row.b)) {}
-  HWY_INLINE PlainFinish(const NarrowBatch& batch, size_t k) : hi(fill(batch.hi[k])), r(fill(batch.r[k])), b(fill(batch.b[k])) {}
-  HWY_INLINE F32x16 x_hat(const F32x16& x) const { return fma(x - hi, r, b); }
-  HWY_INLINE F32x16 operator()(const F32x16& x, const F32x16& gamma, const F32x16& beta) const {
+  float hi, r, b;
+  HWY_INLINE explicit PlainFinish(const NarrowRow& row) : hi(row.hi), r(row.r), b(row.b) {}
+  HWY_INLINE PlainFinish(const NarrowBatch& batch, size_t k) : hi(batch.hi[k]), r(batch.r[k]), b(batch.b[k]) {}
+  template <size_t kN>
+  HWY_INLINE F32s<kN> x_hat(const F32s<kN>& x) const {
+    return fma(x - fill<kN>(hi), fill<kN>(r), fill<kN>(b));
+  }
+  template <size_t kN>
+  HWY_INLINE F32s<kN> operator()(const F32s<kN>& x, const F32s<kN>& gamma, const F32s<kN>& beta) const {
     return fma(x_hat(x), gamma, beta);
   }
 };
 
 struct ExactFinish {  // float32 and half rows in float64
-  F64x16 x0, m, rstd;
-  HWY_INLINE explicit ExactFinish(const NarrowRow& row) : x0(fill(row.x0)), m(fill(row.m)), rstd(fill(row.rstd)) {}
-  HWY_INLINE F64x16 x_hat(const F64x16& x) const { return ((x - x0) - m) * rstd; }
-  HWY_INLINE F32x16 operator()(const F32x16& x, const F32x16& gamma, const F32x16& beta) const {
+  double x0, m, rstd;
+  HWY_INLINE explicit ExactFinish(const NarrowRow& row) : x0(row.x0), m(row.m), rstd(row.rstd) {}
+  template <size_t kN>
+  HWY_INLINE F64s<kN> x_hat(const F64s<kN>& x) const {
+    return ((x - fill<kN>(x0)) - fill<kN>(m)) * fill<kN>(rstd);
+  }
+  template <size_t kN>
+  HWY_INLINE F32s<kN> operator()(const F32s<kN>& x, const F32s<kN>& gamma, const F32s<kN>& beta) const {
     return round_to_f32(x_hat(widen(x)) * widen(gamma) + widen(beta));
   }
 };
@@ -42,8 +50,12 @@ template <bool kScaled>
 struct WideFinish {  // float64 rows
   const WideRow& row;
   HWY_INLINE explicit WideFinish(const WideRow& r) : row(r) {}
-  HWY_INLINE F64x16 x_hat(const F64x16& x) const { return (centred<kScaled>(x, row) - fill(row.lo)) * fill(row.r); }
-  HWY_INLINE F64x16 operator()(const F64x16& x, const F64x16& gamma, const F64x16& beta) const {
+  template <size_t kN>
+  HWY_INLINE F64s<kN> x_hat(const F64s<kN>& x) const {
+    return (centred<kScaled>(x, row) - fill<kN>(row.lo)) * fill<kN>(row.r);
+  }
+  template <size_t kN>
+  HWY_INLINE F64s<kN> operator()(const F64s<kN>& x, const F64s<kN>& gamma, const F64s<kN>& beta) const {
     return x_hat(x) * gamma + beta;
   }
 };
@@ -58,8 +70,12 @@ HWY_INLINE V finished(const V& v) {
 template <bool kFinite, bool kStream = false, class Finish, class T, class O>
 HWY_INLINE void finish_block(const Finish& finish, const T* x, O* y, const Compute<T>* HWY_RESTRICT gamma,
                              const Compute<T>* HWY_RESTRICT beta, size_t n) {
+  constexpr size_t kN = kPartVectors;
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) put<kStream>(finished<kFinite>(finish(load(x + i), load(gamma + i), load(beta + i))), y + i);
+  for (; i + kLanes <= n; i += kLanes)
+    TRUENORM_UNROLL
+    for (size_t k = i; k < i + kLanes; k += kPartLanes)
+      put<kStream>(finished<kFinite>(finish(load<kN>(x + k), load<kN>(gamma + k), load<kN>(beta + k))), y + k);
   if (i < n) store_n(finished<kFinite>(finish(load_n(x + i, n - i), load_n(gamma + i, n - i), load_n(beta + i, n - i))), y + i, n - i);
 }
 

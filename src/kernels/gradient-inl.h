@@ -17,19 +17,31 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// ---------------------------------------------------------------- the formula, for sixteen features of one row
+// ---------------------------------------------------------------- the formula, for some features of one row
 // x_hat is float32 in plain rows, float64 in all others. sum() adds the features to the row's sums, dx() gives their
 // gradient, add_dgamma() and add_dbeta() add them to the totals over the rows.
 
 struct PlainGradient {
   PlainFinish finish;
-  F32x16 A, K;
-  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), A(fill(grad.A32)), K(fill(-grad.K)) {}
-  HWY_INLINE F32x16 c(const F32x16& x) const { return x - finish.hi; }
+  float A, K;
+  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), A(grad.A32), K(-grad.K) {}
+  template <size_t kN>
+  HWY_INLINE F32s<kN> c(const F32s<kN>& x) const {
+    return x - fill<kN>(finish.hi);
+  }
+  template <size_t kN>
+  HWY_INLINE F32s<kN> x_hat_of(const F32s<kN>& c) const {
+    return fma(c, fill<kN>(finish.r), fill<kN>(finish.b));
+  }
   // dx = (g - A - c*K) * r, with what c lacks of x - mean in A, and rstd twice in K.
-  HWY_INLINE F32x16 dx(const F32x16& x, const F32x16& dy, const F32x16& gamma) const { return dx_of(c(x), gamma * dy); }
-  HWY_INLINE F32x16 dx_of(const F32x16& c, const F32x16& g) const { return fma(c, K, g - A) * finish.r; }
-  HWY_INLINE F32x16 x_hat_of(const F32x16& c) const { return fma(c, finish.r, finish.b); }
+  template <size_t kN>
+  HWY_INLINE F32s<kN> dx_of(const F32s<kN>& c, const F32s<kN>& g) const {
+    return fma(c, fill<kN>(K), g - fill<kN>(A)) * fill<kN>(finish.r);
+  }
+  template <size_t kN>
+  HWY_INLINE F32s<kN> dx(const F32s<kN>& x, const F32s<kN>& dy, const F32s<kN>& gamma) const {
+    return dx_of(c(x), gamma * dy);
+  }
   HWY_INLINE void add_dgamma(const F32x16& x, const F32x16& dy, double* total, double*) const {
     store(add_exact_product(widen(dy), widen(finish.x_hat(x)), load(total)), total);
   }
@@ -38,15 +50,15 @@ struct PlainGradient {
 
 struct ExactGradient {
   ExactFinish finish;
-  F64x16 A, B;
-  HWY_INLINE explicit ExactGradient(const NarrowGrad& grad) : finish(grad.row), A(fill(grad.A)), B(fill(grad.B)) {}
+  double A, B;
+  HWY_INLINE explicit ExactGradient(const NarrowGrad& grad) : finish(grad.row), A(grad.A), B(grad.B) {}
   HWY_INLINE void sum(const F32x16& x, const F32x16& dy, const F32x16& gamma, F64x16& a, F64x16& b) const {
     const F64x16 g = widen(gamma) * widen(dy);
     a = a + g;
     b = b + g * finish.x_hat(widen(x));
   }
   HWY_INLINE F32x16 dx(const F32x16& x, const F32x16& dy, const F32x16& gamma) const {
-    return round_to_f32(((widen(gamma) * widen(dy) - A) - finish.x_hat(widen(x)) * B) * finish.rstd);
+    return round_to_f32(((widen(gamma) * widen(dy) - fill(A)) - finish.x_hat(widen(x)) * fill(B)) * fill(finish.rstd));
   }
   HWY_INLINE void add_dgamma(const F32x16& x, const F32x16& dy, double* total, double*) const {
     store(load(total) + widen(dy) * finish.x_hat(widen(x)), total);

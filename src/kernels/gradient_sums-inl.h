@@ -17,15 +17,28 @@ namespace truenorm {
 namespace HWY_NAMESPACE {
 
 // Sums of g and g*c of a plain row. Elements 16 apart are added in float32 first, which halves what is to be widened.
-struct PlainGradientSums {
+struct PairSums {
   F64x16 a, b;
-  F32x16 gmax;
-  HWY_INLINE PlainGradientSums() : a(fill(0.0)), b(a), gmax(fill(0.0f)) {}
-  HWY_INLINE void add(const F32x16& g0, const F32x16& c0, const F32x16& g1, const F32x16& c1) {
-    a = a + widen(g0 + g1);
-    b = b + widen(fma(g1, c1, g0 * c0));
-    gmax = max_abs(max_abs(gmax, g0), g1);
+  HWY_INLINE PairSums() : a(fill(0.0)), b(a) {}
+  HWY_INLINE void add(size_t k, const F32Part& g0, const F32Part& c0, const F32Part& g1, const F32Part& c1) {
+    set_part(a, k, part(a, k) + widen(g0 + g1));
+    set_part(b, k, part(b, k) + widen(fma(g1, c1, g0 * c0)));
   }
+  HWY_INLINE Partial partial() const { return {fold_vectors(a), fold_vectors(b)}; }
+};
+// The same for a dx of a half type, which leaves room for lanes in float32.
+struct ShortSums {
+  F32x16 a, b;
+  HWY_INLINE ShortSums() : a(fill(0.0f)), b(a) {}
+  HWY_INLINE void add(size_t k, const F32Part& g0, const F32Part& c0, const F32Part& g1, const F32Part& c1) {
+    set_part(a, k, (part(a, k) + g0) + g1);
+    set_part(b, k, fma(g1, c1, fma(g0, c0, part(b, k))));
+  }
+  HWY_INLINE Partial partial() const { return {fold_vectors(widen(a)), fold_vectors(widen(b))}; }
+};
+struct PlainGradientSums {
+  Partial partial;
+  F32x16 gmax;
 };
 
 // The distances in elements to the rows that are fetched meanwhile; 0: none are.
@@ -62,33 +75,50 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
   return {{fold(a), fold(b)}, 0.0f};
 }
 
-template <bool kAhead, class T, class G>
+template <class Lanes, bool kAhead, class T, class G>
 HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
                                                 const float* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
-  PlainGradientSums sums;
-  const F32x16 shift = fill(hi);
+  constexpr size_t kN = kPartVectors;
+  Lanes lanes;
+  F32x16 gmax = fill(0.0f);
+  const F32Part shift = fill<kN>(hi);
   size_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     if constexpr (kAhead) {
       prefetch(x + ahead.x + i);
       if constexpr (sizeof(T) == 4) prefetch(x + ahead.x + i + kLanes);  // dy is fetched with the columns (backward-inl.h)
     }
-    const size_t k = i + kLanes;
-    sums.add(load(gamma + i) * load(dy + i), load(x + i) - shift, load(gamma + k) * load(dy + k), load(x + k) - shift);
+    TRUENORM_UNROLL
+    for (size_t k = 0; k < kParts; ++k) {
+      const size_t j0 = i + k * kPartLanes, j1 = j0 + kLanes;
+      const F32Part g0 = load<kN>(gamma + j0) * load<kN>(dy + j0), g1 = load<kN>(gamma + j1) * load<kN>(dy + j1);
+      lanes.add(k, g0, load<kN>(x + j0) - shift, g1, load<kN>(x + j1) - shift);
+      set_part(gmax, k, max_abs(max_abs(part(gmax, k), g0), g1));
+    }
   }
   if (i < n) {  // filled with dy = 0, which adds nothing
     const size_t first = HWY_MIN(n - i, kLanes), second = n - i - first;
-    const F32x16 zero = fill(0.0f);
     const F32x16 g0 = first < kLanes ? load_n(gamma + i, first) * load_n(dy + i, first) : load(gamma + i) * load(dy + i);
-    const F32x16 c0 = (first < kLanes ? load_n(x + i, first) : load(x + i)) - shift;
-    if (second == 0) sums.add(g0, c0, zero, zero);
-    else sums.add(g0, c0, load_n(gamma + i + kLanes, second) * load_n(dy + i + kLanes, second), load_n(x + i + kLanes, second) - shift);
+    const F32x16 x0 = first < kLanes ? load_n(x + i, first) : load(x + i);
+    F32x16 g1 = fill(0.0f), x1 = fill(hi);
+    if (second > 0) {
+      g1 = load_n(gamma + i + kLanes, second) * load_n(dy + i + kLanes, second);
+      x1 = load_n(x + i + kLanes, second);
+    }
+    TRUENORM_UNROLL
+    for (size_t k = 0; k < kParts; ++k) lanes.add(k, part(g0, k), part(x0, k) - shift, part(g1, k), part(x1, k) - shift);
+    gmax = max_abs(max_abs(gmax, g0), g1);
   }
-  return sums;
+  return {lanes.partial(), gmax};
 }
 template <class T, class G>
-HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* x, const G* dy, const float* gamma, size_t n, const Ahead& ahead) {
-  return ahead.x ? plain_segment_sums<true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<false>(hi, x, dy, gamma, n, ahead);
+HWY_INLINE PlainGradientSums plain_segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
+                                                const Ahead& ahead) {
+  const float hi = grad.row.hi;
+  if constexpr (sizeof(T) == 2)
+    if (grad.half_dx)
+      return ahead.x ? plain_segment_sums<ShortSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<ShortSums, false>(hi, x, dy, gamma, n, ahead);
+  return ahead.x ? plain_segment_sums<PairSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<PairSums, false>(hi, x, dy, gamma, n, ahead);
 }
 
 // By the row's kind.
@@ -96,8 +126,8 @@ template <class T, class G>
 HWY_NOINLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
                                    const Ahead& ahead) {
   if (grad.row.kind == RowKind::Plain) {
-    const PlainGradientSums sums = plain_segment_sums(grad.row.hi, x, dy, gamma, n, ahead);
-    return {{fold(sums.a), fold(sums.b)}, largest(sums.gmax)};
+    const PlainGradientSums sums = plain_segment_sums(grad, x, dy, gamma, n, ahead);
+    return {folded(sums.partial), largest(sums.gmax)};
   }
   return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
 }
@@ -251,9 +281,9 @@ HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma,
   const G* dy = static_cast<const G*>(task.dy) + first * task.dy_stride;
   for (size_t r = 0; r < kF64Lanes; ++r, x += task.x_stride, dy += task.dy_stride) {
     const NarrowRow& row = grads[r].narrow.row;
-    const PlainGradientSums sums = plain_segment_sums(row.hi, x, dy, gamma, static_cast<size_t>(task.d), ahead);
-    a[r] = fold_vectors(sums.a);
-    b[r] = fold_vectors(sums.b);
+    const PlainGradientSums sums = plain_segment_sums(grads[r].narrow, x, dy, gamma, static_cast<size_t>(task.d), ahead);
+    a[r] = sums.partial.s;
+    b[r] = sums.partial.q;
     g_fits |= static_cast<uint32_t>(largest_fits(sums.gmax)) << r;
     lo[r] = row.mean - static_cast<double>(row.hi);
     rstd[r] = row.rstd;
@@ -276,8 +306,11 @@ HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma,
 
 template <class T, class G>
 HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, GradRow* grads) {
-  for (int64_t r = 0; r < rows; ++r)
-    GradOf<T>::get(grads[r]).row = backward_row(task, static_cast<const T*>(task.x) + (first + r) * task.x_stride, first + r);
+  for (int64_t r = 0; r < rows; ++r) {
+    auto& grad = GradOf<T>::get(grads[r]);
+    grad.row = backward_row(task, static_cast<const T*>(task.x) + (first + r) * task.x_stride, first + r);
+    if constexpr (sizeof(T) == 2) grad.half_dx = task.half_dx;
+  }
   uint32_t which = (1u << rows) - 1, again = 0;
   if constexpr (sizeof(T) < 8) {
     constexpr int64_t kLaneRows = static_cast<int64_t>(kF64Lanes);

@@ -34,7 +34,8 @@ struct ForwardTask {
 
 struct BackwardTask {
   const void *dy, *x;
-  void* dx;  // null: not wanted
+  void* dx;      // null: not wanted
+  bool half_dx;  // dx is of a half type, or not wanted and x is
   int64_t rows, d, dy_stride, x_stride, dx_stride;
   ParameterRef gamma;
   double eps;

@@ -37,12 +37,46 @@ constexpr size_t kF64Vectors = kLanes / kF64Lanes;
 #define TRUENORM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-struct F32x16 {
-  VF32 v[kF32Vectors];
+// kN vectors of float32, and the same elements in float64.
+constexpr size_t kWidth = kF64Vectors / kF32Vectors;
+template <size_t kN>
+struct F32s {
+  VF32 v[kN];
 };
-struct F64x16 {
-  VF64 v[kF64Vectors];
+template <size_t kN>
+struct F64s {
+  VF64 v[kN * kWidth];
 };
+using F32x16 = F32s<kF32Vectors>;
+using F64x16 = F64s<kF32Vectors>;
+
+// Loops go through a sixteen in parts of one vector, one after the other: with all of a sixteen at each step they would
+// need more than the 16 registers of AVX2, and spill sums and constants. The portable target leaves that to the compiler.
+constexpr size_t kPartVectors = HWY_TARGET == HWY_SCALAR ? kF32Vectors : 1;
+constexpr size_t kParts = kF32Vectors / kPartVectors;
+constexpr size_t kPartLanes = kLanes / kParts;
+using F32Part = F32s<kPartVectors>;
+using F64Part = F64s<kPartVectors>;
+HWY_INLINE F32Part part(const F32x16& x, size_t k) {
+  F32Part z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kPartVectors; ++i) z.v[i] = x.v[k * kPartVectors + i];
+  return z;
+}
+HWY_INLINE F64Part part(const F64x16& x, size_t k) {
+  F64Part z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kPartVectors * kWidth; ++i) z.v[i] = x.v[k * kPartVectors * kWidth + i];
+  return z;
+}
+HWY_INLINE void set_part(F32x16& x, size_t k, const F32Part& value) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kPartVectors; ++i) x.v[k * kPartVectors + i] = value.v[i];
+}
+HWY_INLINE void set_part(F64x16& x, size_t k, const F64Part& value) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kPartVectors * kWidth; ++i) x.v[k * kPartVectors * kWidth + i] = value.v[i];
+}
 
 // The type that a row of T is computed and its parameters are held in.
 template <class T>
@@ -58,16 +92,18 @@ using Compute = typename ComputeOf<T>::type;
 
 // ---------------------------------------------------------------- elementwise operations
 #define TRUENORM_LANEWISE_2(NAME, OP)                                               \
-  HWY_INLINE F32x16 NAME(const F32x16& x, const F32x16& y) {                        \
-    F32x16 z;                                                                       \
+  template <size_t kN>                                                              \
+  HWY_INLINE F32s<kN> NAME(const F32s<kN>& x, const F32s<kN>& y) {                  \
+    F32s<kN> z;                                                                     \
     TRUENORM_UNROLL                                                                 \
-    for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::OP(x.v[i], y.v[i]);       \
+    for (size_t i = 0; i < kN; ++i) z.v[i] = hn::OP(x.v[i], y.v[i]);                \
     return z;                                                                       \
   }                                                                                 \
-  HWY_INLINE F64x16 NAME(const F64x16& x, const F64x16& y) {                        \
-    F64x16 z;                                                                       \
+  template <size_t kN>                                                              \
+  HWY_INLINE F64s<kN> NAME(const F64s<kN>& x, const F64s<kN>& y) {                  \
+    F64s<kN> z;                                                                     \
     TRUENORM_UNROLL                                                                 \
-    for (size_t i = 0; i < kF64Vectors; ++i) z.v[i] = hn::OP(x.v[i], y.v[i]);       \
+    for (size_t i = 0; i < kN * kWidth; ++i) z.v[i] = hn::OP(x.v[i], y.v[i]);       \
     return z;                                                                       \
   }
 TRUENORM_LANEWISE_2(operator+, Add)
@@ -75,23 +111,26 @@ TRUENORM_LANEWISE_2(operator-, Sub)
 TRUENORM_LANEWISE_2(operator*, Mul)
 #undef TRUENORM_LANEWISE_2
 
-HWY_INLINE F32x16 fill(float value) {
-  F32x16 z;
+template <size_t kN = kF32Vectors>
+HWY_INLINE F32s<kN> fill(float value) {
+  F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::Set(F32(), value);
+  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::Set(F32(), value);
   return z;
 }
-HWY_INLINE F64x16 fill(double value) {
-  F64x16 z;
+template <size_t kN = kF32Vectors>
+HWY_INLINE F64s<kN> fill(double value) {
+  F64s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) z.v[i] = hn::Set(F64(), value);
+  for (size_t i = 0; i < kN * kWidth; ++i) z.v[i] = hn::Set(F64(), value);
   return z;
 }
 
-HWY_INLINE F32x16 max_abs(const F32x16& x, const F32x16& y) {
-  F32x16 z;
+template <size_t kN>
+HWY_INLINE F32s<kN> max_abs(const F32s<kN>& x, const F32s<kN>& y) {
+  F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::Max(x.v[i], hn::Abs(y.v[i]));
+  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::Max(x.v[i], hn::Abs(y.v[i]));
   return z;
 }
 
@@ -116,24 +155,27 @@ HWY_INLINE bool is_zero(const F64x16& x) {
 }
 
 // Every NaN becomes the canonical one: x86 and ARM make and propagate different ones.
-HWY_INLINE F32x16 canonical(F32x16 x) {
+template <size_t kN>
+HWY_INLINE F32s<kN> canonical(F32s<kN> x) {
   const VF32 nan = hn::BitCast(F32(), hn::Set(hn::RebindToUnsigned<F32>(), 0x7FC00000u));
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) x.v[i] = hn::IfThenElse(hn::Eq(x.v[i], x.v[i]), x.v[i], nan);
+  for (size_t i = 0; i < kN; ++i) x.v[i] = hn::IfThenElse(hn::Eq(x.v[i], x.v[i]), x.v[i], nan);
   return x;
 }
-HWY_INLINE F64x16 canonical(F64x16 x) {
+template <size_t kN>
+HWY_INLINE F64s<kN> canonical(F64s<kN> x) {
   const VF64 nan = hn::BitCast(F64(), hn::Set(hn::RebindToUnsigned<F64>(), uint64_t{0x7FF8} << 48));
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) x.v[i] = hn::IfThenElse(hn::Eq(x.v[i], x.v[i]), x.v[i], nan);
+  for (size_t i = 0; i < kN * kWidth; ++i) x.v[i] = hn::IfThenElse(hn::Eq(x.v[i], x.v[i]), x.v[i], nan);
   return x;
 }
 
 // ---------------------------------------------------------------- float32 <-> float64
-HWY_INLINE F64x16 widen(const F32x16& x) {
-  F64x16 z;
+template <size_t kN>
+HWY_INLINE F64s<kN> widen(const F32s<kN>& x) {
+  F64s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) {
+  for (size_t i = 0; i < kN; ++i) {
 #if HWY_TARGET == HWY_SCALAR
     z.v[i] = hn::PromoteTo(F64(), x.v[i]);
 #else
@@ -144,10 +186,11 @@ HWY_INLINE F64x16 widen(const F32x16& x) {
   }
   return z;
 }
-HWY_INLINE F32x16 round_to_f32(const F64x16& x) {
-  F32x16 z;
+template <size_t kN>
+HWY_INLINE F32s<kN> round_to_f32(const F64s<kN>& x) {
+  F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) {
+  for (size_t i = 0; i < kN; ++i) {
 #if HWY_TARGET == HWY_SCALAR
     z.v[i] = hn::Set(F32(), static_cast<float>(hn::GetLane(x.v[i])));  // DemoteTo() saturates where IEEE 754 overflows
 #else
@@ -159,31 +202,34 @@ HWY_INLINE F32x16 round_to_f32(const F64x16& x) {
 }
 
 // a*b + c where a and b are float32 values: the product is exact, so that a fused and a separate addition agree.
-HWY_INLINE F64x16 add_exact_product(const F64x16& a, const F64x16& b, const F64x16& c) {
-  F64x16 z;
+template <size_t kN>
+HWY_INLINE F64s<kN> add_exact_product(const F64s<kN>& a, const F64s<kN>& b, const F64s<kN>& c) {
+  F64s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) z.v[i] = hn::MulAdd(a.v[i], b.v[i], c.v[i]);
+  for (size_t i = 0; i < kN * kWidth; ++i) z.v[i] = hn::MulAdd(a.v[i], b.v[i], c.v[i]);
   return z;
 }
 
 // a*b + c in float32 with one rounding.
 #if HWY_NATIVE_FMA
-HWY_INLINE F32x16 fma(const F32x16& a, const F32x16& b, const F32x16& c) {
-  F32x16 z;
+template <size_t kN>
+HWY_INLINE F32s<kN> fma(const F32s<kN>& a, const F32s<kN>& b, const F32s<kN>& c) {
+  F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::MulAdd(a.v[i], b.v[i], c.v[i]);
+  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::MulAdd(a.v[i], b.v[i], c.v[i]);
   return z;
 }
 #else
 // Without the instruction: the product is exact in float64, the sum is rounded to odd there (two-sum gives its error), and
 // rounding that to float32 is right (Boldo, Melquiond: Emulation of a FMA and correctly rounded sums, IEEE Transactions on
 // Computers 57, 2008). Some twenty operations in place of one; not inlined, because it would be most of the library.
-HWY_MAYBE_UNUSED static HWY_NOINLINE F32x16 fma(const F32x16& a, const F32x16& b, const F32x16& c) {
+template <size_t kN>
+HWY_NOINLINE F32s<kN> fma(const F32s<kN>& a, const F32s<kN>& b, const F32s<kN>& c) {
   const hn::RebindToSigned<F64> bits;
-  F64x16 p = widen(a) * widen(b);
-  const F64x16 addend = widen(c);
+  F64s<kN> p = widen(a) * widen(b);
+  const F64s<kN> addend = widen(c);
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) {
+  for (size_t i = 0; i < kN * kWidth; ++i) {
     const VF64 sum = hn::Add(p.v[i], addend.v[i]);
     const VF64 part = hn::Sub(sum, p.v[i]);
     const VF64 error = hn::Add(hn::Sub(p.v[i], hn::Sub(sum, part)), hn::Sub(addend.v[i], part));

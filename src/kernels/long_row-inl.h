@@ -52,6 +52,7 @@ struct LongRowOf {
     row.backward = true;
     const T* x = static_cast<const T*>(task.x);
     begin(x, row);
+    if constexpr (sizeof(T) == 2) grad(row).half_dx = task.half_dx;
     if (task.saved) {
       decltype(to_saved(grad(row).row)) saved;
       memcpy(&saved, task.saved, sizeof(saved));

@@ -18,33 +18,37 @@ namespace truenorm {
 namespace HWY_NAMESPACE {
 
 // ---------------------------------------------------------------- loads of sixteen elements, no alignment demanded
-HWY_INLINE F32x16 load(const float* HWY_RESTRICT p) {
-  F32x16 z;
+template <size_t kN = kF32Vectors>
+HWY_INLINE F32s<kN> load(const float* HWY_RESTRICT p) {
+  F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::LoadU(F32(), p + i * kF32Lanes);
+  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::LoadU(F32(), p + i * kF32Lanes);
   return z;
 }
-HWY_INLINE F64x16 load(const double* HWY_RESTRICT p) {
-  F64x16 z;
+template <size_t kN = kF32Vectors>
+HWY_INLINE F64s<kN> load(const double* HWY_RESTRICT p) {
+  F64s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) z.v[i] = hn::LoadU(F64(), p + i * kF64Lanes);
+  for (size_t i = 0; i < kN * kWidth; ++i) z.v[i] = hn::LoadU(F64(), p + i * kF64Lanes);
   return z;
 }
-HWY_INLINE F32x16 load(const BFloat16* HWY_RESTRICT p) {
+template <size_t kN = kF32Vectors>
+HWY_INLINE F32s<kN> load(const BFloat16* HWY_RESTRICT p) {
   const hn::Rebind<uint16_t, F32> half;
   const hn::RebindToUnsigned<F32> word;
-  F32x16 z;
+  F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) {
+  for (size_t i = 0; i < kN; ++i) {
     const auto u = hn::LoadU(half, reinterpret_cast<const uint16_t*>(p) + i * kF32Lanes);
     z.v[i] = hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(word, u)));
   }
   return z;
 }
-HWY_INLINE F32x16 load(const Float16* HWY_RESTRICT p) {
-  F32x16 z;
+template <size_t kN = kF32Vectors>
+HWY_INLINE F32s<kN> load(const Float16* HWY_RESTRICT p) {
+  F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) {
+  for (size_t i = 0; i < kN; ++i) {
 #if HWY_CAP_GE256
     const hn::Rebind<hwy::float16_t, F32> half;  // F16C: exact, subnormals included
     z.v[i] = hn::PromoteTo(F32(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p) + i * kF32Lanes));
@@ -66,45 +70,50 @@ HWY_INLINE F32x16 load(const Float16* HWY_RESTRICT p) {
 }
 
 // ---------------------------------------------------------------- stores of sixteen elements; NaNs are canonical already
-HWY_INLINE void store(const F32x16& x, float* HWY_RESTRICT p) {
+template <size_t kN>
+HWY_INLINE void store(const F32s<kN>& x, float* HWY_RESTRICT p) {
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) hn::StoreU(x.v[i], F32(), p + i * kF32Lanes);
+  for (size_t i = 0; i < kN; ++i) hn::StoreU(x.v[i], F32(), p + i * kF32Lanes);
 }
-HWY_INLINE void store(const F64x16& x, double* HWY_RESTRICT p) {
+template <size_t kN>
+HWY_INLINE void store(const F64s<kN>& x, double* HWY_RESTRICT p) {
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) hn::StoreU(x.v[i], F64(), p + i * kF64Lanes);
+  for (size_t i = 0; i < kN * kWidth; ++i) hn::StoreU(x.v[i], F64(), p + i * kF64Lanes);
 }
 // Half types, as vectors of 16-bit words. Values are below 2^16: the saturating conversion is exact.
 using Word16 = hn::Rebind<uint16_t, F32>;
-struct U16x16 {
-  hn::Vec<Word16> v[kF32Vectors];
+template <size_t kN>
+struct U16s {
+  hn::Vec<Word16> v[kN];
 };
 HWY_INLINE hn::Vec<Word16> lower_half(hn::Vec<hn::RebindToUnsigned<F32>> word) {
   return hn::DemoteTo(Word16(), hn::BitCast(hn::RebindToSigned<F32>(), word));
 }
 // Round to nearest even in integer arithmetic: the instruction for it flushes subnormals.
-HWY_INLINE U16x16 to_half(const F32x16& x, const BFloat16*) {
+template <size_t kN>
+HWY_INLINE U16s<kN> to_half(const F32s<kN>& x, const BFloat16*) {
   const hn::RebindToUnsigned<F32> word;
-  U16x16 z;
+  U16s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) {
+  for (size_t i = 0; i < kN; ++i) {
     const auto raw = hn::BitCast(word, x.v[i]);
     const auto last = hn::And(hn::ShiftRight<16>(raw), hn::Set(word, 1u));
     z.v[i] = lower_half(hn::ShiftRight<16>(hn::Add(raw, hn::Add(last, hn::Set(word, 0x7FFFu)))));
   }
   return z;
 }
-HWY_INLINE U16x16 to_half(const F32x16& x, const Float16*) {
-  U16x16 z;
+template <size_t kN>
+HWY_INLINE U16s<kN> to_half(const F32s<kN>& x, const Float16*) {
+  U16s<kN> z;
 #if HWY_CAP_GE256
   const hn::Rebind<hwy::float16_t, F32> half;  // F16C rounds to nearest even and keeps subnormals
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) z.v[i] = hn::BitCast(Word16(), hn::DemoteTo(half, x.v[i]));
+  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::BitCast(Word16(), hn::DemoteTo(half, x.v[i]));
 #else
   // Integer arithmetic for normal results, one float32 addition for subnormal ones.
   const hn::RebindToUnsigned<F32> word;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) {
+  for (size_t i = 0; i < kN; ++i) {
     const auto sign = hn::And(hn::BitCast(word, x.v[i]), hn::Set(word, 0x80000000u));
     const VF32 magnitude = hn::Abs(x.v[i]);
     // Normal results: round to 11 bits, then move the exponent from bias 127 to 15.
@@ -125,31 +134,33 @@ HWY_INLINE U16x16 to_half(const F32x16& x, const Float16*) {
 #endif
   return z;
 }
-template <class T>
-HWY_INLINE void store(const F32x16& x, T* HWY_RESTRICT p) {
-  const U16x16 half = to_half(x, p);
+template <class T, size_t kN>
+HWY_INLINE void store(const F32s<kN>& x, T* HWY_RESTRICT p) {
+  const U16s<kN> half = to_half(x, p);
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) hn::StoreU(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
+  for (size_t i = 0; i < kN; ++i) hn::StoreU(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
 }
 
 // ---------------------------------------------------------------- around the caches
 // Stores around the caches; p is a multiple of kStreamAlign bytes.
 constexpr size_t kStreamAlign = 64;
-HWY_INLINE void stream(const F64x16& x, double* HWY_RESTRICT p) {
+template <size_t kN>
+HWY_INLINE void stream(const F64s<kN>& x, double* HWY_RESTRICT p) {
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) hn::Stream(x.v[i], F64(), p + i * kF64Lanes);
+  for (size_t i = 0; i < kN * kWidth; ++i) hn::Stream(x.v[i], F64(), p + i * kF64Lanes);
 }
-HWY_INLINE void stream(const F32x16& x, float* HWY_RESTRICT p) {
+template <size_t kN>
+HWY_INLINE void stream(const F32s<kN>& x, float* HWY_RESTRICT p) {
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(x.v[i], F32(), p + i * kF32Lanes);
+  for (size_t i = 0; i < kN; ++i) hn::Stream(x.v[i], F32(), p + i * kF32Lanes);
 }
-template <class T>
-HWY_INLINE void stream(const F32x16& x, T* HWY_RESTRICT p) {
+template <class T, size_t kN>
+HWY_INLINE void stream(const F32s<kN>& x, T* HWY_RESTRICT p) {
   // Half of a 128-bit vector: Stream() would write 16 bytes for its 8.
   if constexpr (kF32Lanes * sizeof(T) < 16) return store(x, p);
-  const U16x16 half = to_half(x, p);
+  const U16s<kN> half = to_half(x, p);
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF32Vectors; ++i) hn::Stream(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
+  for (size_t i = 0; i < kN; ++i) hn::Stream(half.v[i], Word16(), reinterpret_cast<uint16_t*>(p) + i * kF32Lanes);
 }
 template <bool kStream, class V, class T>
 HWY_INLINE void put(const V& x, T* HWY_RESTRICT p) {
@@ -181,17 +192,19 @@ HWY_INLINE void prefetch(const T* p) {
 }
 
 // Loads as float64, for sums.
-HWY_INLINE F64x16 load_f64(const float* HWY_RESTRICT p) {
-  F64x16 z;  // converts from memory: half the loads and no shuffles
+template <size_t kN = kF32Vectors>
+HWY_INLINE F64s<kN> load_f64(const float* HWY_RESTRICT p) {
+  F64s<kN> z;  // converts from memory: half the loads and no shuffles
   const hn::Rebind<float, F64> half;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kF64Vectors; ++i) z.v[i] = hn::PromoteTo(F64(), hn::LoadU(half, p + i * kF64Lanes));
+  for (size_t i = 0; i < kN * kWidth; ++i) z.v[i] = hn::PromoteTo(F64(), hn::LoadU(half, p + i * kF64Lanes));
   return z;
 }
-HWY_INLINE F64x16 load_f64(const double* HWY_RESTRICT p) { return load(p); }
-template <class T>
-HWY_INLINE F64x16 load_f64(const T* HWY_RESTRICT p) {
-  return widen(load(p));
+template <size_t kN = kF32Vectors>
+HWY_INLINE F64s<kN> load_f64(const double* HWY_RESTRICT p) { return load<kN>(p); }
+template <size_t kN = kF32Vectors, class T>
+HWY_INLINE F64s<kN> load_f64(const T* HWY_RESTRICT p) {
+  return widen(load<kN>(p));
 }
 
 // ---------------------------------------------------------------- the last elements of a row

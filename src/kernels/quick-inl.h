@@ -89,11 +89,15 @@ HWY_INLINE QuickRow quick_row_from_sums(const Sums& sums, int64_t d, double eps)
 
 // ---------------------------------------------------------------- the formula, for 32 features of one row
 struct QuickFinish {
-  F32x16 r, b;
-  HWY_INLINE explicit QuickFinish(const QuickRow& row) : r(fill(row.r)), b(fill(row.b)) {}
-  HWY_INLINE QuickFinish(const NarrowBatch& batch, size_t k) : r(fill(batch.r[k])), b(fill(batch.b[k])) {}
+  float r, b;
+  HWY_INLINE explicit QuickFinish(const QuickRow& row) : r(row.r), b(row.b) {}
+  HWY_INLINE QuickFinish(const NarrowBatch& batch, size_t k) : r(batch.r[k]), b(batch.b[k]) {}
+  template <size_t kN>
+  HWY_INLINE F32s<kN> operator()(const F32s<kN>& x, const F32s<kN>& gamma, const F32s<kN>& beta) const {
+    return fma(fma(x, fill<kN>(r), fill<kN>(b)), gamma, beta);
+  }
   HWY_INLINE F32x32 operator()(const F32x32& x, const F32x32& gamma, const F32x32& beta) const {
-    return {fma(fma(x.even, r, b), gamma.even, beta.even), fma(fma(x.odd, r, b), gamma.odd, beta.odd)};
+    return {(*this)(x.even, gamma.even, beta.even), (*this)(x.odd, gamma.odd, beta.odd)};
   }
 };
 

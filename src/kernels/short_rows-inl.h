@@ -31,15 +31,20 @@ struct NarrowRows {
   template <bool kStream, bool kAhead>
   static HWY_INLINE Partial finish_and_sum(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
                                             const float* HWY_RESTRICT beta, size_t n, const T* later, size_t later_n, int64_t ahead) {
+    constexpr size_t kN = kPartVectors;
     LaneSums sums{fill(0.0), fill(0.0)};
     size_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      put<kStream>(finish(load(x + i), load(gamma + i), load(beta + i)), y + i);
       if constexpr (kAhead) prefetch(later + ahead + i);
-      sums.add(load_f64(later + i));
+      TRUENORM_UNROLL
+      for (size_t part = 0; part < kParts; ++part) {
+        const size_t at = i + part * kPartLanes;
+        put<kStream>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at)), y + at);
+        sums.add(part, load_f64<kN>(later + at));
+      }
     }
     size_t k = i;
-    for (; k + kLanes <= later_n; k += kLanes) sums.add(load_f64(later + k));
+    for (; k + kLanes <= later_n; k += kLanes) sums.add_sixteen(later + k);
     if (k < later_n) sums.add(load_f64_n(later + k, later_n - k));
     if (i < n) store_n(finish(load_n(x + i, n - i), load_n(gamma + i, n - i), load_n(beta + i, n - i)), y + i, n - i);
     return partial(sums);

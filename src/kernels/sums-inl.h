@@ -54,6 +54,15 @@ struct LaneSums {
     s = s + v;
     q = add_exact_product(v, v, q);
   }
+  HWY_INLINE void add(size_t k, const F64Part& v) {  // the k-th part of a sixteen
+    set_part(s, k, part(s, k) + v);
+    set_part(q, k, add_exact_product(v, v, part(q, k)));
+  }
+  template <class T>
+  HWY_INLINE void add_sixteen(const T* HWY_RESTRICT x) {
+    TRUENORM_UNROLL
+    for (size_t k = 0; k < kParts; ++k) add(k, load_f64<kPartVectors>(x + k * kPartLanes));
+  }
 };
 // Such sums folded as far as whole vectors go, and to the end.
 struct Partial {
@@ -70,9 +79,9 @@ HWY_INLINE Partial segment_partial_sums(const T* HWY_RESTRICT x, size_t n, int64
   if (ahead)
     for (; i + kLanes <= n; i += kLanes) {
       prefetch(x + ahead + i);
-      sums.add(load_f64(x + i));
+      sums.add_sixteen(x + i);
     }
-  for (; i + kLanes <= n; i += kLanes) sums.add(load_f64(x + i));
+  for (; i + kLanes <= n; i += kLanes) sums.add_sixteen(x + i);
   if (i < n) sums.add(load_f64_n(x + i, n - i));  // zeros add nothing: a sum that began at +0 is never -0
   return partial(sums);
 }
@@ -105,10 +114,10 @@ HWY_INLINE Sums segment_centred_sums(const T* HWY_RESTRICT x, size_t n, float hi
 }
 
 // c = (x*pre - hi)*post of one segment of a float64 row: sums of c and c*c.
-template <bool kScaled>
-HWY_INLINE F64x16 centred(const F64x16& x, const WideRow& row) {
-  if constexpr (kScaled) return (x * fill(row.pre) - fill(row.hi)) * fill(row.post);
-  return x - fill(row.hi);
+template <bool kScaled, size_t kN>
+HWY_INLINE F64s<kN> centred(const F64s<kN>& x, const WideRow& row) {
+  if constexpr (kScaled) return (x * fill<kN>(row.pre) - fill<kN>(row.hi)) * fill<kN>(row.post);
+  return x - fill<kN>(row.hi);
 }
 template <bool kScaled>
 HWY_INLINE Sums segment_centred_sums(const double* HWY_RESTRICT x, size_t n, const WideRow& row) {

@@ -75,6 +75,7 @@ struct NarrowGrad {
   NarrowRow row;
   double A, B;
   float A32, K;  // plain rows: A, and B without the rounding of r
+  bool half_dx;  // half rows: whether dx is of a half type, too; decides how g is summed
 };
 struct WideGrad {
   WideRow row;
