@@ -31,7 +31,7 @@ Stats forward(const T* x, const P* gamma, const P* beta, O* y, std::int64_t d, d
     const double x0 = widen(x[0]);
     QuickRow quick;
     bool is_quick = false;
-    if constexpr (std::is_same_v<T, BFloat16> && std::is_same_v<O, BFloat16>) is_quick = quick_row(x, d, eps, quick);
+    if constexpr (std::is_same_v<T, BFloat16> && std::is_same_v<O, BFloat16>) is_quick = d >= 64 && quick_row(x, d, eps, quick);
     for (std::int64_t i = 0; i < d; ++i) {
       const double v = widen(x[i]), g = gamma ? widen(gamma[i]) : 1.0, b = beta ? widen(beta[i]) : -0.0;
       if (is_quick) {

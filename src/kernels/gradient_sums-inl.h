@@ -7,6 +7,7 @@
 #endif
 
 #include "gradient-inl.h"
+#include "gradient_lanes-inl.h"
 #include "kernels.h"
 #include "lanes-inl.h"
 #include "parameters-inl.h"
@@ -16,35 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// Sums of g and g*c of a plain row. Elements 16 apart are added in float32 first, which halves what is to be widened.
-struct PairSums {
-  F64x16 a, b;
-  HWY_INLINE PairSums() : a(fill(0.0)), b(a) {}
-  HWY_INLINE void add(size_t k, const F32Part& g0, const F32Part& c0, const F32Part& g1, const F32Part& c1) {
-    set_part(a, k, part(a, k) + widen(g0 + g1));
-    set_part(b, k, part(b, k) + widen(fma(g1, c1, g0 * c0)));
-  }
-  HWY_INLINE Partial partial() const { return {fold_vectors(a), fold_vectors(b)}; }
-};
-// The same for a dx of a half type, which leaves room for lanes in float32.
-struct ShortSums {
-  F32x16 a, b;
-  HWY_INLINE ShortSums() : a(fill(0.0f)), b(a) {}
-  HWY_INLINE void add(size_t k, const F32Part& g0, const F32Part& c0, const F32Part& g1, const F32Part& c1) {
-    set_part(a, k, (part(a, k) + g0) + g1);
-    set_part(b, k, fma(g1, c1, fma(g0, c0, part(b, k))));
-  }
-  HWY_INLINE Partial partial() const { return {fold_vectors(widen(a)), fold_vectors(widen(b))}; }
-};
-struct PlainGradientSums {
-  Partial partial;
-  F32x16 gmax;
-};
-
-// The distances in elements to the rows that are fetched meanwhile; 0: none are.
-struct Ahead {
-  int64_t x, dy;
-};
 constexpr int64_t kAheadBytes = int64_t{1} << 14;
 
 struct GradSums {
@@ -73,52 +45,6 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
     gradient.sum(load(x_rest.values), load_n(dy + i, n - i), load_n(gamma + i, n - i), a, b);
   }
   return {{fold(a), fold(b)}, 0.0f};
-}
-
-template <class Lanes, bool kAhead, class T, class G>
-HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
-                                                const float* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
-  constexpr size_t kN = kPartVectors;
-  Lanes lanes;
-  F32x16 gmax = fill(0.0f);
-  const F32Part shift = fill<kN>(hi);
-  size_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    if constexpr (kAhead) {
-      prefetch(x + ahead.x + i);
-      if constexpr (sizeof(T) == 4) prefetch(x + ahead.x + i + kLanes);  // dy is fetched with the columns (backward-inl.h)
-    }
-    TRUENORM_UNROLL
-    for (size_t k = 0; k < kParts; ++k) {
-      const size_t j0 = i + k * kPartLanes, j1 = j0 + kLanes;
-      const F32Part g0 = load<kN>(gamma + j0) * load<kN>(dy + j0), g1 = load<kN>(gamma + j1) * load<kN>(dy + j1);
-      lanes.add(k, g0, load<kN>(x + j0) - shift, g1, load<kN>(x + j1) - shift);
-      set_part(gmax, k, max_abs(max_abs(part(gmax, k), g0), g1));
-    }
-  }
-  if (i < n) {  // filled with dy = 0, which adds nothing
-    const size_t first = HWY_MIN(n - i, kLanes), second = n - i - first;
-    const F32x16 g0 = first < kLanes ? load_n(gamma + i, first) * load_n(dy + i, first) : load(gamma + i) * load(dy + i);
-    const F32x16 x0 = first < kLanes ? load_n(x + i, first) : load(x + i);
-    F32x16 g1 = fill(0.0f), x1 = fill(hi);
-    if (second > 0) {
-      g1 = load_n(gamma + i + kLanes, second) * load_n(dy + i + kLanes, second);
-      x1 = load_n(x + i + kLanes, second);
-    }
-    TRUENORM_UNROLL
-    for (size_t k = 0; k < kParts; ++k) lanes.add(k, part(g0, k), part(x0, k) - shift, part(g1, k), part(x1, k) - shift);
-    gmax = max_abs(max_abs(gmax, g0), g1);
-  }
-  return {lanes.partial(), gmax};
-}
-template <class T, class G>
-HWY_INLINE PlainGradientSums plain_segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
-                                                const Ahead& ahead) {
-  const float hi = grad.row.hi;
-  if constexpr (sizeof(T) == 2)
-    if (grad.half_dx)
-      return ahead.x ? plain_segment_sums<ShortSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<ShortSums, false>(hi, x, dy, gamma, n, ahead);
-  return ahead.x ? plain_segment_sums<PairSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<PairSums, false>(hi, x, dy, gamma, n, ahead);
 }
 
 // By the row's kind.
@@ -271,7 +197,7 @@ HWY_INLINE bool largest_fits(const F32x16& gmax) {
 
 // As many plain rows of one segment as a vector has lanes: folded together, their scalars made side by side. Bits of rows
 // that must be summed again.
-template <class T, class G>
+template <size_t kCount, class T, class G>
 HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, GradRow* grads) {
   VF64 a[kF64Lanes], b[kF64Lanes];
   HWY_ALIGN double lo[kF64Lanes], rstd[kF64Lanes];
@@ -281,7 +207,13 @@ HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma,
   const G* dy = static_cast<const G*>(task.dy) + first * task.dy_stride;
   for (size_t r = 0; r < kF64Lanes; ++r, x += task.x_stride, dy += task.dy_stride) {
     const NarrowRow& row = grads[r].narrow.row;
-    const PlainGradientSums sums = plain_segment_sums(grads[r].narrow, x, dy, gamma, static_cast<size_t>(task.d), ahead);
+    PlainGradientSums sums;
+    if constexpr (kCount > 0) {
+      if (ahead.x) prefetch(x + ahead.x);
+      sums = plain_sums_of_parts<kCount>(grads[r].narrow, x, dy, gamma);
+    } else {
+      sums = plain_segment_sums(grads[r].narrow, x, dy, gamma, static_cast<size_t>(task.d), ahead);
+    }
     a[r] = sums.partial.s;
     b[r] = sums.partial.q;
     g_fits |= static_cast<uint32_t>(largest_fits(sums.gmax)) << r;
@@ -302,6 +234,17 @@ HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma,
     again |= 1u << r;
   }
   return again;
+}
+
+template <class T, class G>
+HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, GradRow* grads) {
+  switch (whole_parts(task.d)) {
+    case 1: return sum_short_rows<1, T, G>(task, gamma, first, ahead, grads);
+    case 2: return sum_short_rows<2, T, G>(task, gamma, first, ahead, grads);
+    case 3: return sum_short_rows<3, T, G>(task, gamma, first, ahead, grads);
+    case 4: return sum_short_rows<4, T, G>(task, gamma, first, ahead, grads);
+  }
+  return sum_short_rows<0, T, G>(task, gamma, first, ahead, grads);
 }
 
 template <class T, class G>

@@ -46,7 +46,7 @@ struct LongRowOf {
     row.backward = false;
     row.statistics = task.mean || task.var || task.rstd || task.saved;
     begin(static_cast<const T*>(task.x), row);
-    if (kIsQuick<T, O> && task.y) row.step = kQuickSums;
+    if (kIsQuick<T, O> && task.y && task.d >= kLeastQuick) row.step = kQuickSums;
   }
   static void begin_backward(const BackwardTask& task, LongRow& row) {
     row.backward = true;

@@ -30,7 +30,7 @@ HWY_NOINLINE void forward_long_rows(const ForwardTask& task, Parameter<T>& gamma
     for (int64_t k = 0; k < rows; ++k) {
       const T* const x_row = x + k * task.x_stride;
       if constexpr (kIsQuick<T, O>)
-        if (task.y) quick[k] = quick_row_from_sums(quick_sums(x_row, d, ahead), d, task.eps);
+        if (task.y && d >= kLeastQuick) quick[k] = quick_row_from_sums(quick_sums(x_row, d, ahead), d, task.eps);
       if (quick[k].enough && !wants_statistics) continue;
       row[k] = row_statistics(x_row, d, task.eps, kIsQuick<T, O> ? 0 : ahead);
       store_statistics(task, first + k, row[k]);

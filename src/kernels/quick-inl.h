@@ -25,6 +25,8 @@ template <class T, class O>
 inline constexpr bool kIsQuick = false;
 template <>
 inline constexpr bool kIsQuick<BFloat16, BFloat16> = true;
+// And rows: folding 32 lanes is most of the work of shorter ones.
+constexpr int64_t kLeastQuick = 64;
 
 // ---------------------------------------------------------------- sums of x and x*x in 32 lanes of float32
 struct QuickSums {

@@ -1,6 +1,6 @@
 // Forward for float32 and half rows that fit the L1 cache several times: one row is finished while a later one is summed.
 // Finishing waits for memory and the sums for arithmetic, so that both together take little longer than the slower of
-// the two: float32 rows of 768 in the caches 62 GB/s, one after the other 47; from memory 44 where a copy has 41
+// the two: float32, 512 x 768, 52 GB/s, one after the other 47; 65536 x 768, from memory, 44 and 29
 // (AVX-512, one core of a server with Zen 4). Longer rows push each other and the parameters out of L1, and lose by it.
 #if defined(TRUENORM_SHORT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRUENORM_SHORT_ROWS_INL_H_
@@ -12,86 +12,11 @@
 #include "forward-inl.h"
 #include "long_rows-inl.h"
 #include "quick-inl.h"
+#include "row_methods-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
-
-// ---------------------------------------------------------------- the two ways of a row
-// What a row's sums and finish are made of. Narrow: float64 sums, and rows whose plain sums were not enough are exact.
-template <class T_, class O_>
-struct NarrowRows {
-  using T = T_;
-  using O = O_;
-  using Finish = PlainFinish;
-  static constexpr bool kQuick = false;
-  static constexpr bool kAnyStart = true;  // any element may be the first of the streamed ones
-
-  // n columns of a row finished, and later_n of a later row summed.
-  template <bool kStream, bool kAhead>
-  static HWY_INLINE Partial finish_and_sum(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
-                                            const float* HWY_RESTRICT beta, size_t n, const T* later, size_t later_n, int64_t ahead) {
-    constexpr size_t kN = kPartVectors;
-    LaneSums sums{fill(0.0), fill(0.0)};
-    size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      if constexpr (kAhead) prefetch(later + ahead + i);
-      TRUENORM_UNROLL
-      for (size_t part = 0; part < kParts; ++part) {
-        const size_t at = i + part * kPartLanes;
-        put<kStream>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at)), y + at);
-        sums.add(part, load_f64<kN>(later + at));
-      }
-    }
-    size_t k = i;
-    for (; k + kLanes <= later_n; k += kLanes) sums.add_sixteen(later + k);
-    if (k < later_n) sums.add(load_f64_n(later + k, later_n - k));
-    if (i < n) store_n(finish(load_n(x + i, n - i), load_n(gamma + i, n - i), load_n(beta + i, n - i)), y + i, n - i);
-    return partial(sums);
-  }
-  static HWY_INLINE Partial segment_sums(const T* x, size_t n, int64_t ahead) { return segment_partial_sums(x, n, ahead); }
-  template <bool kStream>
-  static HWY_INLINE void finish_columns(const Finish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
-    finish_block<true, kStream>(finish, x, y, gamma, beta, n);
-  }
-  static HWY_INLINE NarrowRow other_row(const T* x, const NarrowBatch& batch, size_t k, int64_t d, double eps) {
-    return exact_row(x, d, eps, {batch.sum[k], batch.square_sum[k]});
-  }
-};
-
-// bfloat16: float32 sums, and rows for which they were not enough are narrow ones. gamma and beta come split.
-struct QuickRows {
-  using T = BFloat16;
-  using O = BFloat16;
-  using Finish = QuickFinish;
-  static constexpr bool kQuick = true;
-  static constexpr bool kAnyStart = false;  // pairs and split parameters cannot be shifted
-
-  template <bool kStream, bool kAhead>
-  static HWY_INLINE Partial finish_and_sum(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
-                                            const float* HWY_RESTRICT beta, size_t n, const T* later, size_t, int64_t ahead) {
-    QuickSums sums;
-    size_t i = 0;
-    for (; i + kPairLanes <= n; i += kPairLanes) {
-      put<kStream>(finish(load_pairs(x + i), load_split(gamma + i), load_split(beta + i)), y + i);
-      if constexpr (kAhead) prefetch(later + ahead + i);
-      sums.add(load_pairs(later + i));
-    }
-    if (i < n) {
-      sums.add(load_pairs_n(later + i, n - i));
-      store_pairs_n(finish(load_pairs_n(x + i, n - i), load_split(gamma + i), load_split(beta + i)), y + i, n - i);
-    }
-    return sums.partial();
-  }
-  static HWY_INLINE Partial segment_sums(const T* x, size_t n, int64_t ahead) { return quick_segment_sums(x, n, ahead); }
-  template <bool kStream>
-  static HWY_INLINE void finish_columns(const Finish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
-    quick_block<true, kStream>(finish, x, y, gamma, beta, n);
-  }
-  static HWY_INLINE NarrowRow other_row(const T* x, const NarrowBatch&, size_t, int64_t d, double eps) {
-    return row_statistics(x, d, eps);
-  }
-};
 
 // ---------------------------------------------------------------- rows
 // gamma and beta are finite: as they are, and as Method wants them.
@@ -104,14 +29,18 @@ class ShortRows {
  public:
   HWY_INLINE ShortRows(const ForwardTask& task, const float* gamma, const float* beta, const float* method_gamma, const float* method_beta)
       : task_(task), plain_gamma_(gamma), plain_beta_(beta), gamma_(method_gamma), beta_(method_beta), d_(task.d),
-        size_(HWY_MIN(kBatch, HWY_MAX(kNarrowSegment / task.d, int64_t{1}))) {
+        size_(HWY_MIN(kShortBatch, HWY_MAX(kNarrowSegment / task.d, int64_t{1}))) {
     constexpr int64_t kElement = static_cast<int64_t>(sizeof(O)), kLine = static_cast<int64_t>(kStreamAlign);
     const int64_t row_bytes = d_ * kElement;
     const bool past_caches = task.traffic.past_caches;
-    stages_ = past_caches && task.y_stride == d_ && size_ * row_bytes <= static_cast<int64_t>(kStageBytes) &&
+    parts_ = Method::kQuick ? 0 : whole_parts(d_);
+    const bool starts_line = before_stream(static_cast<O*>(task.y)) == 0;
+    // Rows of whole vectors that follow one another fill the lines as they come.
+    const bool follow = parts_ > 0 && task.y_stride == d_ && starts_line;
+    stages_ = !follow && past_caches && task.y_stride == d_ && size_ * row_bytes <= static_cast<int64_t>(kStageBytes) &&
               (row_bytes <= 256 || row_bytes % kLine != 0);
     streams_ = past_caches && !stages_;
-    const bool lines = row_bytes % kLine == 0 && task.y_stride * kElement % kLine == 0 && before_stream(static_cast<O*>(task.y)) == 0;
+    const bool lines = follow || (row_bytes % kLine == 0 && task.y_stride * kElement % kLine == 0 && starts_line);
     whole_rows_ = d_ <= kNarrowSegment && (!streams_ || lines);
     rows_ahead_ = kAheadBytes / (d_ * static_cast<int64_t>(sizeof(T))) + 1;
   }
@@ -151,8 +80,8 @@ class ShortRows {
 
   struct Batch {
     NarrowBatch scalars;
-    VF64 s[kBatch], q[kBatch];  // rows of one segment: their sums, not yet folded to one lane
-    NarrowRow other[kBatch];    // rows for which these sums were not enough
+    VF64 s[kShortBatch], q[kShortBatch];  // rows of one segment: their sums, not yet folded to one lane
+    NarrowRow other[kShortBatch];    // rows for which these sums were not enough
     int64_t first, rows;
   };
 
@@ -185,11 +114,33 @@ class ShortRows {
     const float *const gamma = gamma_, *const beta = beta_;
     const size_t n = static_cast<size_t>(d_);
     const int64_t rows = size_, ahead = ahead_, x_stride = task_.x_stride, y_stride = stages_ ? d_ : task_.y_stride;
+    if constexpr (!Method::kQuick) {
+      switch (parts_) {
+        case 1: return rows_of_parts<1, kStream, kAhead>(done, next);
+        case 2: return rows_of_parts<2, kStream, kAhead>(done, next);
+        case 3: return rows_of_parts<3, kStream, kAhead>(done, next);
+        case 4: return rows_of_parts<4, kStream, kAhead>(done, next);
+      }
+    }
     const T *x = x_of(done, 0), *later = x_of(next, 0);
     O* y = stages_ ? reinterpret_cast<O*>(stage_) : static_cast<O*>(task_.y) + done.first * y_stride;
     for (int64_t k = 0; k < rows; ++k, x += x_stride, later += x_stride, y += y_stride) {
       const Partial partial = Method::template finish_and_sum<kStream, kAhead>(Finish(done.scalars, static_cast<size_t>(k)), x, y,
                                                                               gamma, beta, n, later, n, ahead);
+      next.s[k] = partial.s;
+      next.q[k] = partial.q;
+    }
+  }
+
+  template <size_t kCount, bool kStream, bool kAhead>
+  HWY_INLINE void rows_of_parts(const Batch& done, Batch& next) {
+    const float *const gamma = gamma_, *const beta = beta_;
+    const int64_t rows = size_, ahead = ahead_, x_stride = task_.x_stride, y_stride = stages_ ? d_ : task_.y_stride;
+    const T *x = x_of(done, 0), *later = x_of(next, 0);
+    O* y = stages_ ? reinterpret_cast<O*>(stage_) : static_cast<O*>(task_.y) + done.first * y_stride;
+    for (int64_t k = 0; k < rows; ++k, x += x_stride, later += x_stride, y += y_stride) {
+      const Partial partial = Method::template finish_and_sum_parts<kCount, kStream, kAhead>(Finish(done.scalars, static_cast<size_t>(k)), x,
+                                                                                            y, gamma, beta, later, ahead);
       next.s[k] = partial.s;
       next.q[k] = partial.q;
     }
@@ -253,7 +204,18 @@ class ShortRows {
     if (wants_statistics)  // else nobody looks at it
       for (size_t k = 0; k < rows; ++k) scalars.x0[k] = first_element(x_of(batch, static_cast<int64_t>(k)));
     scalars_from_sums<Method::kQuick>(inv_d_, task_.eps, rows, scalars);
-    if (!wants_statistics && scalars.plain == (1u << rows) - 1) return;
+    if (scalars.plain == (1u << rows) - 1 && !Method::kQuick) {
+      if (!wants_statistics) return;
+      if (!task_.mean && !task_.var && !task_.rstd) {
+        for (size_t k = 0; k < rows; ++k) {
+          const NarrowSaved saved{scalars.m[k], scalars.rstd[k]};
+          memcpy(static_cast<NarrowSaved*>(task_.saved) + batch.first + static_cast<int64_t>(k), &saved, sizeof(saved));
+        }
+        return;
+      }
+    } else if (!wants_statistics && scalars.plain == (1u << rows) - 1) {
+      return;
+    }
     for (size_t k = 0; k < rows; ++k) {
       const bool enough = scalars.plain >> k & 1;
       // Statistics are to float64's accuracy, so that of a quick row they are made apart.
@@ -267,6 +229,7 @@ class ShortRows {
   const float *const plain_gamma_, *const plain_beta_, *const gamma_, *const beta_;
   const int64_t d_, size_;
   const double inv_d_ = 1.0 / static_cast<double>(d_);
+  int64_t parts_;          // of rows of so many whole parts; 0: longer or odd ones
   bool stages_, streams_;  // by way of the buffer, or straight; neither: the caches hold y
   bool whole_rows_;        // rows of one segment, and each begins where it may be streamed to
   int64_t rows_ahead_, ahead_ = 0;
@@ -286,12 +249,13 @@ HWY_NOINLINE void forward_narrow_rows(const ForwardTask& task) {
   const float* const g = gamma.block(0, d);
   const float* const b = beta.block(0, d);
   if constexpr (kIsQuick<T, O>) {
-    SplitParameters<kShortColumns> parameters;
-    parameters.set(g, b, d);
-    ShortRows<QuickRows>(task, g, b, parameters.gamma, parameters.beta)();
-  } else {
-    ShortRows<NarrowRows<T, O>>(task, g, b, g, b)();
+    if (task.d >= kLeastQuick) {
+      SplitParameters<kShortColumns> parameters;
+      parameters.set(g, b, d);
+      return ShortRows<QuickRows>(task, g, b, parameters.gamma, parameters.beta)();
+    }
   }
+  ShortRows<NarrowRows<T, O>>(task, g, b, g, b)();
 }
 
 template <class T, class O>

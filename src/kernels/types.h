@@ -48,11 +48,11 @@ struct NarrowRow {
 };
 
 // The same of a few rows side by side, as vectors make it. Bit k of `plain`: row k is plain; others are summed again.
-inline constexpr int64_t kBatch = 8;
+inline constexpr int64_t kBatch = 8, kShortBatch = 16;
 struct NarrowBatch {
-  alignas(64) double sum[kBatch], square_sum[kBatch], x0[kBatch];
-  alignas(64) double mean[kBatch], var[kBatch], rstd[kBatch], m[kBatch];
-  alignas(64) float hi[kBatch], r[kBatch], b[kBatch];
+  alignas(64) double sum[kShortBatch], square_sum[kShortBatch], x0[kShortBatch];
+  alignas(64) double mean[kShortBatch], var[kShortBatch], rstd[kShortBatch], m[kShortBatch];
+  alignas(64) float hi[kShortBatch], r[kShortBatch], b[kShortBatch];
   uint32_t plain;
 };
 
