@@ -65,7 +65,10 @@ class Worker:
         environment.pop("OPENBLAS_CORETYPE", None)
         environment.pop("OPENBLAS_L2_SIZE", None)
         # A session of its own: Control-C is for run.py, which then ends its workers.
-        self.process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+        argv = self.argv
+        if self.threads == 1 and getattr(self.module, "BOUND", False):  # would keep more processors busy than one
+            argv = ["taskset", "--cpu-list", str(max(os.sched_getaffinity(0))), *argv]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
                                         text=True, bufsize=1, env=environment, start_new_session=True)
 
     def _read_line(self):

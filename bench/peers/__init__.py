@@ -2,6 +2,7 @@
 
     NAME                      as it stands in tables
     PYTORCH                   True when it belongs to the table for callers of PyTorch; both tables: None
+    BOUND                     True when it takes more processors than it is told to: with 1 thread bound to one
     command(build)            the worker process, or Missing with what would have to be installed
     environment(threads)      its environment, in which it does best
     versions()                in the worker: what runs

@@ -4,14 +4,13 @@ It allocates its results on every call; glibc keeps the memory. Half types are c
 one thread the process is bound to one processor.
 """
 
-import os
-
 import numpy as np
 
 from . import Kernel, Unsupported, kept_memory, python_worker
 
 NAME = "JAX"
 PYTORCH = False
+BOUND = True
 
 
 def command(build):
@@ -29,15 +28,7 @@ def versions():
     return {"version": jax.__version__}
 
 
-def bind(threads):
-    processors = sorted(os.sched_getaffinity(0))
-    for task in os.listdir("/proc/self/task"):
-        os.sched_setaffinity(int(task), processors[:threads])
-
-
 def prepare(cell, inputs):
-    if cell.threads == 1:
-        bind(1)
     import jax
     import jax.numpy as jnp
 

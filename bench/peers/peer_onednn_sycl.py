@@ -1,4 +1,8 @@
-"""oneDNN of PyPI, with SYCL: primitive, memory and arguments made once, outputs preallocated."""
+"""oneDNN of PyPI, with SYCL: primitive, memory and arguments made once, outputs preallocated.
+
+Its run-time computes in threads of its own while the caller's waits busily: with one thread the process is bound to one
+processor.
+"""
 
 import pathlib
 import sys
@@ -7,6 +11,7 @@ from . import runner
 
 NAME = "oneDNN (SYCL)"
 PYTORCH = False
+BOUND = True
 
 
 def command(build):

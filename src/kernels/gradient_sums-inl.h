@@ -185,28 +185,86 @@ HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, i
 
 // The largest of the lanes is 0 or between the limits; cheaper than finding it.
 HWY_INLINE bool largest_fits(const F32x16& gmax) {
-  auto large = hn::Gt(gmax.v[0], hn::Set(F32(), kLargestG));
-  auto enough = hn::Ge(gmax.v[0], hn::Set(F32(), kLeastG));
+  VF32 most = gmax.v[0];
   TRUENORM_UNROLL
-  for (size_t i = 1; i < kF32Vectors; ++i) {
-    large = hn::Or(large, hn::Gt(gmax.v[i], hn::Set(F32(), kLargestG)));
-    enough = hn::Or(enough, hn::Ge(gmax.v[i], hn::Set(F32(), kLeastG)));
-  }
-  return hn::AllFalse(F32(), large) && (!hn::AllFalse(F32(), enough) || is_zero(gmax));
+  for (size_t i = 1; i < kF32Vectors; ++i) most = hn::Max(most, gmax.v[i]);
+  if (!hn::AllFalse(F32(), hn::Gt(most, hn::Set(F32(), kLargestG)))) return false;
+  return !hn::AllFalse(F32(), hn::Ge(most, hn::Set(F32(), kLeastG))) || hn::AllTrue(F32(), hn::Eq(most, hn::Zero(F32())));
 }
 
-// As many plain rows of one segment as a vector has lanes: folded together, their scalars made side by side. Bits of rows
-// that must be summed again.
-template <size_t kCount, class T, class G>
-HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, GradRow* grads) {
-  VF64 a[kF64Lanes], b[kF64Lanes];
+// The first elements of as many rows as there are lanes. Not by way of memory: a wide load waits for narrow stores.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> first_elements(D f64, const T* x, HWY_MAYBE_UNUSED int64_t x_stride) {
+  constexpr size_t kRows = hn::MaxLanes(D());
+  if constexpr (kRows == 1) {
+    return hn::Set(f64, first_element(x));
+#if HWY_TARGET != HWY_SCALAR
+  } else if constexpr (kRows == 2) {
+    return hn::OddEven(hn::Set(f64, first_element(x + x_stride)), hn::Set(f64, first_element(x)));
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(f64, first_elements(half, x + static_cast<int64_t>(kRows / 2) * x_stride, x_stride),
+                       first_elements(half, x, x_stride));
+#endif
+  }
+}
+
+// As many rows of one segment as a vector has lanes, and what their gradients need of them.
+struct LaneRows {
+  VF64 lo, rstd;
+};
+// gradient_row_of() of their records. False, and nothing made, when one is exact.
+template <class T>
+HWY_INLINE bool lane_rows_of_records(const BackwardTask& task, int64_t first, LaneRows& lanes, GradRow* grads) {
+  const F64 f64;
+  VF64 m;
+  hn::LoadInterleaved2(f64, static_cast<const double*>(task.saved) + 2 * first, m, lanes.rstd);
+  if (!hn::AllTrue(f64, hn::Gt(lanes.rstd, hn::Zero(f64)))) return false;
+  HWY_ALIGN double x0[kF64Lanes], mean[kF64Lanes];
+  HWY_ALIGN float hi[kF64Lanes], r[kF64Lanes], b[kF64Lanes];
+  const VF64 x0_lanes = first_elements(f64, static_cast<const T*>(task.x) + first * task.x_stride, task.x_stride);
+  const VF64 mean_lanes = hn::Add(x0_lanes, m);
+  plain_scalars(f64, mean_lanes, lanes.rstd, hi, r, b);
+  lanes.lo = hn::Sub(mean_lanes, hn::PromoteTo(f64, hn::LoadU(hn::Rebind<float, F64>(), hi)));
+  hn::Store(x0_lanes, f64, x0);
+  hn::Store(mean_lanes, f64, mean);
+  const auto* const saved = static_cast<const NarrowSaved*>(task.saved) + first;
+  for (size_t k = 0; k < kF64Lanes; ++k) {
+    NarrowRow& row = grads[k].narrow.row;
+    row.x0 = x0[k];
+    row.m = saved[k].m;
+    row.rstd = saved[k].rstd;
+    row.mean = mean[k];
+    row.hi = hi[k];
+    row.r = r[k];
+    row.b = b[k];
+    row.kind = RowKind::Plain;
+  }
+  return true;
+}
+// The same of rows that are made already. False when one is exact.
+HWY_INLINE bool lane_rows_of(const GradRow* grads, LaneRows& lanes) {
+  if (!all_plain(grads, static_cast<int64_t>(kF64Lanes))) return false;
   HWY_ALIGN double lo[kF64Lanes], rstd[kF64Lanes];
+  for (size_t k = 0; k < kF64Lanes; ++k) {
+    const NarrowRow& row = grads[k].narrow.row;
+    lo[k] = row.mean - static_cast<double>(row.hi);
+    rstd[k] = row.rstd;
+  }
+  lanes = {hn::Load(F64(), lo), hn::Load(F64(), rstd)};
+  return true;
+}
+
+// Folded together, their scalars made side by side. Bits of rows that must be summed again.
+template <size_t kCount, class T, class G>
+HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, const LaneRows& lanes,
+                                  double inv_d, GradRow* grads) {
+  VF64 a[kF64Lanes], b[kF64Lanes];
   uint32_t g_fits = 0;
   HWY_ALIGN float A[kF64Lanes], K[kF64Lanes];
   const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
   const G* dy = static_cast<const G*>(task.dy) + first * task.dy_stride;
   for (size_t r = 0; r < kF64Lanes; ++r, x += task.x_stride, dy += task.dy_stride) {
-    const NarrowRow& row = grads[r].narrow.row;
     PlainGradientSums sums;
     if constexpr (kCount > 0) {
       if (ahead.x) prefetch(x + ahead.x);
@@ -217,56 +275,61 @@ HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma,
     a[r] = sums.partial.s;
     b[r] = sums.partial.q;
     g_fits |= static_cast<uint32_t>(largest_fits(sums.gmax)) << r;
-    lo[r] = row.mean - static_cast<double>(row.hi);
-    rstd[r] = row.rstd;
   }
   const F64 f64;
-  const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), hn::Load(f64, lo), hn::Load(f64, rstd),
-                                           1.0 / static_cast<double>(task.d), A, K);
-  uint32_t again = 0;
+  const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), lanes.lo, lanes.rstd, inv_d, A, K);
   uint8_t bits[8] = {};
   hn::StoreMaskBits(f64, fits, bits);
+  const uint32_t enough = bits[0] & g_fits;
   for (size_t r = 0; r < kF64Lanes; ++r) {
     grads[r].narrow.A32 = A[r];
     grads[r].narrow.K = K[r];
-    if (bits[0] & g_fits & (1u << r)) continue;
-    grads[r].narrow.row.kind = RowKind::Exact;
-    again |= 1u << r;
+    if (!(enough >> r & 1)) grads[r].narrow.row.kind = RowKind::Exact;
   }
-  return again;
+  return ~enough & ((1u << kF64Lanes) - 1);
+}
+template <class T, class G>
+HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, const LaneRows& lanes,
+                                  double inv_d, GradRow* grads) {
+  switch (whole_parts(task.d)) {
+    case 1: return sum_lane_rows<1, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+    case 2: return sum_lane_rows<2, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+    case 3: return sum_lane_rows<3, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+    case 4: return sum_lane_rows<4, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+  }
+  return sum_lane_rows<0, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
 }
 
-template <class T, class G>
-HWY_INLINE uint32_t sum_short_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, GradRow* grads) {
-  switch (whole_parts(task.d)) {
-    case 1: return sum_short_rows<1, T, G>(task, gamma, first, ahead, grads);
-    case 2: return sum_short_rows<2, T, G>(task, gamma, first, ahead, grads);
-    case 3: return sum_short_rows<3, T, G>(task, gamma, first, ahead, grads);
-    case 4: return sum_short_rows<4, T, G>(task, gamma, first, ahead, grads);
-  }
-  return sum_short_rows<0, T, G>(task, gamma, first, ahead, grads);
+template <class T>
+HWY_INLINE void make_rows(const BackwardTask& task, int64_t first, int64_t rows, GradRow* grads) {
+  for (int64_t r = 0; r < rows; ++r)
+    GradOf<T>::get(grads[r]).row = backward_row(task, static_cast<const T*>(task.x) + (first + r) * task.x_stride, first + r);
 }
 
 template <class T, class G>
 HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, GradRow* grads) {
-  for (int64_t r = 0; r < rows; ++r) {
-    auto& grad = GradOf<T>::get(grads[r]);
-    grad.row = backward_row(task, static_cast<const T*>(task.x) + (first + r) * task.x_stride, first + r);
-    if constexpr (sizeof(T) == 2) grad.half_dx = task.half_dx;
-  }
   uint32_t which = (1u << rows) - 1, again = 0;
+  int64_t r = 0;
+  if constexpr (sizeof(T) == 2)
+    for (int64_t k = 0; k < rows; ++k) grads[k].narrow.half_dx = task.half_dx;
   if constexpr (sizeof(T) < 8) {
     constexpr int64_t kLaneRows = static_cast<int64_t>(kF64Lanes);
     if (task.d <= kNarrowSegment && rows >= kLaneRows) {
       const float* const g = gamma.block(0, static_cast<size_t>(task.d));
       const Ahead ahead = fetched_ahead<T>(task, first + rows, kAheadBytes);
-      for (int64_t r = 0; r + kLaneRows <= rows; r += kLaneRows) {
-        if (!all_plain(grads + r, kLaneRows)) continue;
-        again |= sum_short_rows<T, G>(task, g, first + r, ahead, grads + r) << r;
+      const double inv_d = 1.0 / static_cast<double>(task.d);
+      for (; r + kLaneRows <= rows; r += kLaneRows) {
+        LaneRows lanes;
+        if (!task.saved || !lane_rows_of_records<T>(task, first + r, lanes, grads + r)) {
+          make_rows<T>(task, first + r, kLaneRows, grads + r);
+          if (!lane_rows_of(grads + r, lanes)) continue;
+        }
+        again |= sum_lane_rows<T, G>(task, g, first + r, ahead, lanes, inv_d, grads + r) << r;
         which &= ~(((1u << kLaneRows) - 1) << r);
       }
     }
   }
+  make_rows<T>(task, first + r, rows - r, grads + r);
   if (which) again |= sum_group<T, G>(task, gamma, first, rows, which, grads);
   if (again) sum_group<T, G>(task, gamma, first, rows, again, grads);
 }
