@@ -109,7 +109,7 @@ HWY_NOINLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t 
 }
 
 // All rows of a group, plain ones of kCount whole parts: the totals, if there are any, are loaded and stored once.
-template <size_t kCount, bool kTotals, bool kStream, class T, class G, class O>
+template <size_t kCount, bool kTotals, bool kStream, class T>
 HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* HWY_RESTRICT gamma, int64_t first, int64_t rows,
                                        const GradRow* grads) {
   constexpr size_t kN = kPartVectors;
@@ -122,8 +122,8 @@ HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* HW
     }
   }
   const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
-  const G* dy = static_cast<const G*>(task.dy) + first * task.dy_stride;
-  O* dx = static_cast<O*>(task.dx) + first * task.dx_stride;
+  const T* dy = static_cast<const T*>(task.dy) + first * task.dy_stride;
+  T* dx = static_cast<T*>(task.dx) + first * task.dx_stride;
   for (int64_t r = 0; r < rows; ++r, x += task.x_stride, dy += task.dy_stride, dx += task.dx_stride) {
     const PlainGradient row(grads[r].narrow);
     TRUENORM_UNROLL
@@ -147,15 +147,15 @@ HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* HW
     }
   }
 }
-template <size_t kCount, class T, class G, class O>
+template <size_t kCount, class T>
 HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* gamma, int64_t first, int64_t rows, const GradRow* grads) {
   // Rows that follow one another fill the lines as they come.
-  if (task.traffic.past_caches && task.dx_stride == task.d && before_stream(static_cast<O*>(task.dx)) == 0) {
-    if (task.dgamma) return gradient_rows_of_parts<kCount, true, true, T, G, O>(task, gamma, first, rows, grads);
-    return gradient_rows_of_parts<kCount, false, true, T, G, O>(task, gamma, first, rows, grads);
+  if (task.traffic.past_caches && task.dx_stride == task.d && before_stream(static_cast<T*>(task.dx)) == 0) {
+    if (task.dgamma) return gradient_rows_of_parts<kCount, true, true, T>(task, gamma, first, rows, grads);
+    return gradient_rows_of_parts<kCount, false, true, T>(task, gamma, first, rows, grads);
   }
-  if (task.dgamma) return gradient_rows_of_parts<kCount, true, false, T, G, O>(task, gamma, first, rows, grads);
-  gradient_rows_of_parts<kCount, false, false, T, G, O>(task, gamma, first, rows, grads);
+  if (task.dgamma) return gradient_rows_of_parts<kCount, true, false, T>(task, gamma, first, rows, grads);
+  gradient_rows_of_parts<kCount, false, false, T>(task, gamma, first, rows, grads);
 }
 
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
@@ -163,14 +163,14 @@ template <class T, class G, class O>
 HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
                               const GradRow* grads, int64_t begin, int64_t end) {
   const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
-  if constexpr (sizeof(T) < 8) {
-    if (begin == 0 && end == task.d && task.dx && !task.dgamma == !task.dbeta && all_plain(grads, rows)) {
-      switch (whole_parts(task.d)) {
-        case 1: return gradient_rows_of_parts<1, T, G, O>(task, gamma.block(0, static_cast<size_t>(end)), first, rows, grads);
-        case 2: return gradient_rows_of_parts<2, T, G, O>(task, gamma.block(0, static_cast<size_t>(end)), first, rows, grads);
-        case 3: return gradient_rows_of_parts<3, T, G, O>(task, gamma.block(0, static_cast<size_t>(end)), first, rows, grads);
-        case 4: return gradient_rows_of_parts<4, T, G, O>(task, gamma.block(0, static_cast<size_t>(end)), first, rows, grads);
-      }
+  if constexpr (kInParts<T, G> && kInParts<T, O>) {
+    const int64_t parts = begin == 0 && end == task.d && task.dx && !task.dgamma == !task.dbeta ? whole_parts(end) : 0;
+    if (parts > 0 && all_plain(grads, rows)) {
+      const float* const gamma_row = gamma.block(0, static_cast<size_t>(end));
+      if (parts == 1) return gradient_rows_of_parts<1, T>(task, gamma_row, first, rows, grads);
+      if (parts == 2) return gradient_rows_of_parts<2, T>(task, gamma_row, first, rows, grads);
+      if (parts == 3) return gradient_rows_of_parts<3, T>(task, gamma_row, first, rows, grads);
+      return gradient_rows_of_parts<4, T>(task, gamma_row, first, rows, grads);
     }
   }
   // Rows of whole aligned lines go straight to memory. Others would shift the totals; they are copied there.

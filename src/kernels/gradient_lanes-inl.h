@@ -111,12 +111,6 @@ HWY_INLINE PlainGradientSums plain_sums_of_parts(float hi, const T* HWY_RESTRICT
   }
   return {lanes.partial(), gmax};
 }
-template <size_t kCount, class T, class G>
-HWY_INLINE PlainGradientSums plain_sums_of_parts(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma) {
-  if constexpr (sizeof(T) == 2)
-    if (grad.half_dx) return plain_sums_of_parts<ShortSums, kCount>(grad.row.hi, x, dy, gamma);
-  return plain_sums_of_parts<PairSums, kCount>(grad.row.hi, x, dy, gamma);
-}
 template <class T, class G>
 HWY_INLINE PlainGradientSums plain_segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
                                                 const Ahead& ahead) {

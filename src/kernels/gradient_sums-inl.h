@@ -6,6 +6,8 @@
 #define TRUENORM_GRADIENT_SUMS_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "gradient-inl.h"
 #include "gradient_lanes-inl.h"
 #include "kernels.h"
@@ -268,7 +270,8 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
     PlainGradientSums sums;
     if constexpr (kCount > 0) {
       if (ahead.x) prefetch(x + ahead.x);
-      sums = plain_sums_of_parts<kCount>(grads[r].narrow, x, dy, gamma);
+      using Lanes = std::conditional_t<sizeof(T) == 2, ShortSums, PairSums>;  // such rows' dx is of their type
+      sums = plain_sums_of_parts<Lanes, kCount>(grads[r].narrow.row.hi, x, dy, gamma);
     } else {
       sums = plain_segment_sums(grads[r].narrow, x, dy, gamma, static_cast<size_t>(task.d), ahead);
     }
@@ -291,11 +294,12 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
 template <class T, class G>
 HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, const LaneRows& lanes,
                                   double inv_d, GradRow* grads) {
-  switch (whole_parts(task.d)) {
-    case 1: return sum_lane_rows<1, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
-    case 2: return sum_lane_rows<2, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
-    case 3: return sum_lane_rows<3, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
-    case 4: return sum_lane_rows<4, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+  if constexpr (kInParts<T, G>) {
+    const int64_t parts = sizeof(T) == 2 && !task.half_dx ? 0 : whole_parts(task.d);
+    if (parts == 1) return sum_lane_rows<1, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+    if (parts == 2) return sum_lane_rows<2, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+    if (parts == 3) return sum_lane_rows<3, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
+    if (parts == 4) return sum_lane_rows<4, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
   }
   return sum_lane_rows<0, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
 }

@@ -79,12 +79,19 @@ HWY_INLINE void set_part(F64x16& x, size_t k, const F64Part& value) {
 }
 
 // The parts of a row of d features, if it is one of few whole ones; 0: of any other. Such rows need no loops and no ends,
-// which cost more than their features (8 features, AVX2, Zen 3: forward 2 times, backward 3 to 4 times as fast).
+// which cost more than their features (8 features, AVX2, Zen 3: forward 2 times, backward 3 to 4 times as fast). Kernels for
+// them are long to compile, so that there are some only for operands of one type, and vectors that make it worth while.
 constexpr int64_t kMostParts = 4;
 HWY_INLINE int64_t whole_parts(int64_t d) {
   constexpr int64_t kPart = static_cast<int64_t>(kPartLanes);
   return d % kPart == 0 && d <= kMostParts * kPart ? d / kPart : 0;
 }
+template <class T, class G>
+inline constexpr bool kInParts = false;
+#if HWY_CAP_GE256
+template <class T>
+inline constexpr bool kInParts<T, T> = sizeof(T) < 8;
+#endif
 
 // The type that a row of T is computed and its parameters are held in.
 template <class T>

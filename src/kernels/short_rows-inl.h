@@ -25,6 +25,7 @@ class ShortRows {
   using T = typename Method::T;
   using O = typename Method::O;
   using Finish = typename Method::Finish;
+  static constexpr bool kHasParts = kInParts<T, O> && !Method::kQuick;
 
  public:
   HWY_INLINE ShortRows(const ForwardTask& task, const float* gamma, const float* beta, const float* method_gamma, const float* method_beta)
@@ -33,7 +34,7 @@ class ShortRows {
     constexpr int64_t kElement = static_cast<int64_t>(sizeof(O)), kLine = static_cast<int64_t>(kStreamAlign);
     const int64_t row_bytes = d_ * kElement;
     const bool past_caches = task.traffic.past_caches;
-    parts_ = Method::kQuick ? 0 : whole_parts(d_);
+    parts_ = kHasParts ? whole_parts(d_) : 0;
     const bool starts_line = before_stream(static_cast<O*>(task.y)) == 0;
     // Rows of whole vectors that follow one another fill the lines as they come.
     const bool follow = parts_ > 0 && task.y_stride == d_ && starts_line;
@@ -114,13 +115,11 @@ class ShortRows {
     const float *const gamma = gamma_, *const beta = beta_;
     const size_t n = static_cast<size_t>(d_);
     const int64_t rows = size_, ahead = ahead_, x_stride = task_.x_stride, y_stride = stages_ ? d_ : task_.y_stride;
-    if constexpr (!Method::kQuick) {
-      switch (parts_) {
-        case 1: return rows_of_parts<1, kStream, kAhead>(done, next);
-        case 2: return rows_of_parts<2, kStream, kAhead>(done, next);
-        case 3: return rows_of_parts<3, kStream, kAhead>(done, next);
-        case 4: return rows_of_parts<4, kStream, kAhead>(done, next);
-      }
+    if constexpr (kHasParts) {
+      if (parts_ == 1) return rows_of_parts<1, kStream, kAhead>(done, next);
+      if (parts_ == 2) return rows_of_parts<2, kStream, kAhead>(done, next);
+      if (parts_ == 3) return rows_of_parts<3, kStream, kAhead>(done, next);
+      if (parts_ == 4) return rows_of_parts<4, kStream, kAhead>(done, next);
     }
     const T *x = x_of(done, 0), *later = x_of(next, 0);
     O* y = stages_ ? reinterpret_cast<O*>(stage_) : static_cast<O*>(task_.y) + done.first * y_stride;
