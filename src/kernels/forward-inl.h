@@ -48,7 +48,7 @@ struct ExactFinish {  // float32 and half rows in float64
 
 template <bool kScaled>
 struct WideFinish {  // float64 rows
-  const WideRow& row;
+  const WideRow row;  // its own: a store of y could change another
   HWY_INLINE explicit WideFinish(const WideRow& r) : row(r) {}
   template <size_t kN>
   HWY_INLINE F64s<kN> x_hat(const F64s<kN>& x) const {
