@@ -72,10 +72,13 @@ HWY_INLINE void finish_block(const Finish& finish, const T* x, O* y, const Compu
                              const Compute<T>* HWY_RESTRICT beta, size_t n) {
   constexpr size_t kN = kPartVectors;
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
+  for (; i + kLanes <= n; i += kLanes) {
     TRUENORM_UNROLL
-    for (size_t k = i; k < i + kLanes; k += kPartLanes)
-      put<kStream>(finished<kFinite>(finish(load<kN>(x + k), load<kN>(gamma + k), load<kN>(beta + k))), y + k);
+    for (size_t k = 0; k < kParts; ++k) {
+      const size_t at = i + k * kPartLanes;
+      put<kStream>(finished<kFinite>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at))), y + at);
+    }
+  }
   if (i < n) store_n(finished<kFinite>(finish(load_n(x + i, n - i), load_n(gamma + i, n - i), load_n(beta + i, n - i))), y + i, n - i);
 }
 
