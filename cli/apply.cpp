@@ -13,6 +13,7 @@
 #include "operands.h"
 #include "output.h"
 #include "progress.h"
+#include "standard_stream.h"
 
 namespace truenorm::cli {
 namespace {
@@ -41,14 +42,14 @@ std::string statistics_header(const ArrayHeader& x, const RowLayout& layout) {
 void check_outputs(const Options& options, const Operands& operands) {
   refuse_other_formats("--output", options.output);
   operands.refuse_inputs(options.output);
+  if (options.json && (options.output == "-" || options.save_stats == "-"))
+    throw BadInput("--json: the standard output is taken by an array already");
   if (options.save_stats.empty()) return;
   refuse_other_formats("--save-stats", options.save_stats);
   operands.refuse_inputs(options.save_stats);
   if (options.output == "-" && options.save_stats == "-")
     throw BadInput("--save-stats: the standard output can take one array, and --output names it too; expected a file");
   refuse_same_file(options.save_stats, options.output, "the output");
-  if (options.json && (options.output == "-" || options.save_stats == "-"))
-    throw BadInput("--json: the standard output is taken by an array already");
 }
 
 void normalize_file(Operands& in, OutputFile& y, OutputFile* statistics_file, Progress& progress) {
@@ -109,8 +110,9 @@ void run(const Options& options) {
     print_json(report);
   } else {
     std::fprintf(stderr, "%s: %s of %s, %s to %s, %.3f s, %.2f GB/s\n",
-                 options.output == "-" ? "standard output" : options.output.c_str(),
-                 counted(in.layout.rows(), "row").c_str(), counted(in.layout.d, "feature").c_str(), from, to, seconds, bytes / seconds / 1e9);
+                 options.output == "-" ? "standard output" : one_line(options.output).c_str(),
+                 counted(in.layout.rows(), "row").c_str(), counted(in.layout.d, "feature").c_str(), from, to, seconds,
+                 bytes / seconds / 1e9);
   }
 }
 
@@ -121,6 +123,7 @@ void add_apply(CLI::App& app) {
   CLI::App* command = app.add_subcommand("apply", "Normalize a file");
   add_operand_options(*command, options->operands);
   command->add_option("-o,--output", options->output, "The .npy file to write, there whole or not at all; - for a pipe")
+      ->transform(dash_for_output)
       ->type_name("FILE")
       ->required();
   command
@@ -130,6 +133,7 @@ void add_apply(CLI::App& app) {
   command
       ->add_option("--save-stats", options->save_stats,
                    "Write mean, var and rstd of each row to a .npy file of records")
+      ->transform(dash_for_output)
       ->type_name("FILE");
   command->add_flag("--json", options->json, "Print what was done as JSON");
   command->footer(

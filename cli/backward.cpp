@@ -14,6 +14,7 @@
 #include "operands.h"
 #include "output.h"
 #include "progress.h"
+#include "standard_stream.h"
 
 namespace truenorm::cli {
 namespace {
@@ -64,7 +65,7 @@ void check_outputs(const Options& options, const Operands& in, const ArrayReader
     standard += path == "-";
     for (size_t j = 0; j < i; ++j) {
       const std::string& other = outputs[j].second;
-      if (!other.empty() && other != "-") refuse_same_file(path, other, "an output");
+      if (!other.empty() && (path != "-" || other != "-")) refuse_same_file(path, other, "an output");
     }
   }
   if (standard > 1)
@@ -85,7 +86,8 @@ void write_parameter_gradient(std::optional<OutputFile>& file, Bytes& gradient, 
   gradient.in_parts([&](std::span<std::byte> part, size_t) { file->write(part); });
 }
 
-void run_pieces(Operands& in, ArrayReader& dy, const GradientTypes& types, Outputs& out, Backward& backward, Progress& progress) {
+void run_pieces(Operands& in, ArrayReader& dy, const GradientTypes& types, Outputs& out, Backward& backward,
+                Progress& progress) {
   if (in.layout.d == 0) return;
   const bool gathered = in.pieces.gathered();
   RowReader x_reader(in.x, in.layout, gathered), dy_reader(dy, in.layout, gathered);
@@ -96,7 +98,8 @@ void run_pieces(Operands& in, ArrayReader& dy, const GradientTypes& types, Outpu
     x_reader.read(piece, x_rows);
     dy_reader.read(piece, dy_rows);
     const bool in_place = types.dx == types.dy;
-    if (!in_place && out.dx) other.resize(dy_rows.size() / truenorm_dtype_size(types.dy) * truenorm_dtype_size(types.dx));
+    if (!in_place && out.dx)
+      other.resize(dy_rows.size() / truenorm_dtype_size(types.dy) * truenorm_dtype_size(types.dx));
     Bytes& dx_rows = in_place ? dy_rows : other;
     backward(piece.rows, dy_rows.data(), x_rows.data(), out.dx ? dx_rows.data() : nullptr);
     if (dx_writer) dx_writer->write(piece, dx_rows);
@@ -117,7 +120,8 @@ void report(const Options& options, const Operands& in, truenorm_dtype gradient,
     return print_json(json);
   }
   std::fprintf(stderr, "backward: %s of %s, %s, %.3f s, %.2f GB/s\n", counted(in.layout.rows(), "row").c_str(),
-               counted(in.layout.d, "feature").c_str(), truenorm_dtype_name(in.norm.x_dtype), seconds, bytes / seconds / 1e9);
+               counted(in.layout.d, "feature").c_str(), truenorm_dtype_name(in.norm.x_dtype), seconds,
+               bytes / seconds / 1e9);
 }
 
 void run(const Options& options) {
@@ -176,11 +180,18 @@ void add_backward(CLI::App& app) {
   command->get_option("--beta")->description(
       "As in apply, so that the same parameters serve; its shape is checked, the gradients do not depend on it");
   command->add_option("dy", options->dy, "The gradient with respect to y, of x's shape and type")
+      ->transform(dash_for_input)
       ->type_name("FILE")
       ->required();
-  command->add_option("--dx", options->dx, "Write the gradient with respect to x")->type_name("FILE");
-  command->add_option("--dgamma", options->dgamma, "Write the gradient with respect to gamma")->type_name("FILE");
-  command->add_option("--dbeta", options->dbeta, "Write the gradient with respect to beta")->type_name("FILE");
+  command->add_option("--dx", options->dx, "Write the gradient with respect to x")
+      ->transform(dash_for_output)
+      ->type_name("FILE");
+  command->add_option("--dgamma", options->dgamma, "Write the gradient with respect to gamma")
+      ->transform(dash_for_output)
+      ->type_name("FILE");
+  command->add_option("--dbeta", options->dbeta, "Write the gradient with respect to beta")
+      ->transform(dash_for_output)
+      ->type_name("FILE");
   command->add_option("--out-dtype", options->out_dtype, "Type of dx: that of x, or float32 for half x [that of x]")
       ->type_name("TYPE");
   command

@@ -13,6 +13,7 @@
 #include "elements.h"
 #include "norm.h"
 #include "numbers.h"
+#include "operands.h"
 #include "output.h"
 #include "table.h"
 
@@ -94,7 +95,7 @@ void run(const Options& options) {
   const int64_t size = parse_integer(options.size, "--size", 1, 4096);
   const double seconds = parse_number(options.seconds, "--seconds");
   if (!(seconds >= 0 && seconds <= 60)) throw BadInput("--seconds: " + options.seconds + "; expected 0 to 60");
-  int threads = static_cast<int>(parse_integer(options.threads, "--threads", 0, 1024));
+  int threads = number_of_threads(options.threads);
   if (threads == 0) threads = truenorm_get_num_threads();
 
   std::vector<Figures> all;

@@ -12,6 +12,7 @@
 #include "output.h"
 #include "parameter.h"
 #include "rows.h"
+#include "standard_stream.h"
 #include "terminal.h"
 #include "walkthrough.h"
 
@@ -128,6 +129,7 @@ void add_explain(CLI::App& app) {
   command->add_option("numbers", options->numbers, "The features of one token, separated by spaces or commas")
       ->type_name("");
   command->add_option("--file", options->file, "Take the token from a .npy file or FILE:NAME instead")
+      ->transform(dash_for_input)
       ->type_name("FILE");
   command->add_option("--row", options->row, "Which row of the file, from 0 [0]")->type_name("N");
   command->add_option("--axis", options->axis, "The axis of the file that is normalized over [-1]")->type_name("N");

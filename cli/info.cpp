@@ -10,6 +10,7 @@
 #include "bad_input.h"
 #include "commands.h"
 #include "numbers.h"
+#include "operands.h"
 #include "output.h"
 #include "table.h"
 #include "truenorm/truenorm.h"
@@ -50,6 +51,7 @@ std::string cache_text() {
 void run(bool json) {
   const char* isa = truenorm_isa();
   if (!isa) throw BadInput(truenorm_last_error());
+  number_of_threads("0");  // what the environment says of it
   std::vector<std::string> available;
   for (int32_t i = 0; const char* name = truenorm_isa_name(i); ++i) available.emplace_back(name);
 

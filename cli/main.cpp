@@ -21,14 +21,11 @@ using namespace truenorm::cli;
 
 constexpr int kBadInput = 2;
 
-// One line, whatever characters the names of files and arrays are made of.
 int complain(const CLI::App& app, const std::string& message) {
   std::string line = "truenorm";
   for (const CLI::App* sub : app.get_subcommands()) line += " " + sub->get_name();
   line += ": " + plain_minus(message);
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s\n", one_line(line).c_str());
   return kBadInput;
 }
 
@@ -46,6 +43,13 @@ void refuse_empty_values(CLI::App& app) {
     for (CLI::Option* option : command->get_options([](CLI::Option* o) { return o->get_items_expected_max() > 0; }))
       option->check([](const std::string& value) { return std::string(value.empty() ? "'' is no value" : ""); });
   }
+}
+
+// A "--" says nothing where no argument after it begins with '-'; the parser would end a list of numbers there.
+void drop_idle_mark(std::vector<std::string>& last_first) {
+  const auto like_option = [](const std::string& each) { return each.size() > 1 && each.starts_with('-'); };
+  const auto mark = std::find_if(last_first.begin(), last_first.end(), like_option);
+  if (mark != last_first.end() && *mark == "--") last_first.erase(mark);
 }
 
 void parse(CLI::App& app, std::vector<std::string> arguments) {
@@ -102,6 +106,7 @@ int run(int argc, char** argv) {
 
   std::vector<std::string> arguments;  // last first, as the parser wants them
   for (int i = argc - 1; i > 0; --i) arguments.push_back(protect_minus(argv[i]));
+  drop_idle_mark(arguments);
   try {
     parse(app, std::move(arguments));
     return 0;

@@ -76,7 +76,7 @@ std::string page(const CLI::App& app) {
          ".SH EXIT STATUS\n0 done; 1 the answer is no; 2 wrong use or bad input, said in one line.\n"
          ".SH ENVIRONMENT\n"
          ".TP\n.B TRUENORM_ISA\nCaps the instruction set; truenorm info shows those that there are.\n"
-         ".TP\n.B TRUENORM_NUM_THREADS\nThe number of threads, unless \\-\\-threads gives one.\n"
+         ".TP\n.B TRUENORM_NUM_THREADS\nThe number of threads, from 1 to 1024, unless \\-\\-threads gives one.\n"
          ".TP\n.B TMPDIR\nThe folder of temporary files, else /var/tmp.\n";
 }
 

@@ -3,10 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "bad_input.h"
 #include "elements.h"
 #include "numbers.h"
+#include "standard_stream.h"
 
 namespace truenorm::cli {
 namespace {
@@ -17,7 +19,7 @@ Norm make_norm(const OperandOptions& options, const ArrayHeader& x, Parameters p
   norm.d = d;
   norm.x_dtype = norm.y_dtype = x.dtype;
   norm.eps = parse_eps(options.parameters.eps);
-  norm.num_threads = static_cast<int>(parse_integer(options.threads, "--threads", 0, 1024));
+  norm.num_threads = number_of_threads(options.threads);
   norm.place = place;
   norm.parameters = encode_parameters(parameters, x.dtype, d, place);
   return norm;
@@ -39,6 +41,7 @@ void add_operand_options(CLI::App& command, OperandOptions& options) {
       .add_option("x", options.input,
                   "A .npy file, FILE:NAME for an array in a .npz or .safetensors file, or - for a pipe; float64, "
                   "float32, float16 or bfloat16")
+      ->transform(dash_for_input)
       ->type_name("FILE")
       ->required();
   add_parameter_options(command, options.parameters);
@@ -63,6 +66,15 @@ Operands::Operands(const OperandOptions& options, const BytesOfFeature& bytes)
   parameters.gamma.reset();
   parameters.beta.reset();
   if (pieces.gathered()) x.make_seekable();
+}
+
+int32_t number_of_threads(const std::string& option) {
+  constexpr int64_t kMost = 1024;
+  const auto threads = static_cast<int32_t>(parse_integer(option, "--threads", 0, kMost));
+  const char* variable = std::getenv("TRUENORM_NUM_THREADS");
+  if (threads == 0 && variable && *variable)
+    parse_integer(variable, "the environment variable TRUENORM_NUM_THREADS", 1, kMost);
+  return threads;
 }
 
 truenorm_dtype output_type(const std::string& text, truenorm_dtype x) {

@@ -26,6 +26,10 @@ using BytesOfFeature = std::function<int64_t(const ArrayHeader& x, const RowLayo
 // The type of an output of x's shape: that of x where none was asked for, else that or, for half x, float32.
 truenorm_dtype output_type(const std::string& text, truenorm_dtype x);
 
+// From "--threads N". BadInput also for a TRUENORM_NUM_THREADS that counts and makes no sense: the library would go on
+// without it.
+int32_t number_of_threads(const std::string& option);
+
 // x, opened and understood, with its parameters.
 struct Operands {
   Operands(const OperandOptions& options, const BytesOfFeature& bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -31,6 +32,12 @@ void print_out(std::string_view text) {
     if (errno == EBADF) throw BadInput("the standard output is closed; expected a terminal, a file or a pipe");
     throw BadInput(std::string("the standard output cannot be written: ") + std::strerror(errno));
   }
+}
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return text;
 }
 
 void print_json(nlohmann::ordered_json report) {

@@ -33,6 +33,11 @@ std::string real_path(const std::string& path) {
   return error ? path : real.string();
 }
 
+// "-" is the standard stream.
+bool status_of(const std::string& path, int standard, struct stat& status) {
+  return (path == "-" ? fstat(standard, &status) : stat(path.c_str(), &status)) == 0;
+}
+
 // Why a file cannot be written, in words.
 std::string reason(int error, const std::string& path) {
   if (error == EBADF) return "it is closed";
@@ -177,14 +182,16 @@ void refuse_other_formats(const char* option, const std::string& path) {
 }
 
 void refuse_same_file(const std::string& output, const std::string& input, const char* what) {
-  if (output == "-" && input == "-" && std::string_view(what) == "an input") return;  // a filter in a pipe
+  const bool reads = std::string_view(what) == kAnInput;
   struct stat a {
   }, b{};
-  const bool both = stat(output.c_str(), &a) == 0 && stat(input.c_str(), &b) == 0;
-  // Two pipes or devices such as /dev/null may well be the same.
-  const bool same =
-      both ? a.st_dev == b.st_dev && a.st_ino == b.st_ino && S_ISREG(a.st_mode) : real_path(output) == real_path(input);
-  if (same) throw BadInput(output + ": is " + what + " as well; give the output another name");
+  const bool both = status_of(output, STDOUT_FILENO, a) && status_of(input, reads ? STDIN_FILENO : STDOUT_FILENO, b);
+  // Two pipes or devices such as /dev/null may well be the same, and a filter in a pipe reads one and writes the other.
+  const bool same = both ? a.st_dev == b.st_dev && a.st_ino == b.st_ino && S_ISREG(a.st_mode)
+                         : output != "-" && input != "-" && real_path(output) == real_path(input);
+  if (same)
+    throw BadInput((output == "-" ? "the standard output" : output) + ": is " + what +
+                   " as well; give the output another name");
 }
 
 }  // namespace truenorm::cli

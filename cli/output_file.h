@@ -65,8 +65,10 @@ void publish_all(std::initializer_list<OutputFile*> files);
 // Only .npy files are written: BadInput for a name that promises another format. `option` is what it was given for.
 void refuse_other_formats(const char* option, const std::string& path);
 
-// BadInput when the two names are the same file: an input would be replaced, or one output by the other.
-void refuse_same_file(const std::string& output, const std::string& input, const char* what = "an input");
+// BadInput when the two names are the same file: an input would be replaced, or one output by the other. "-" is what
+// the shell has put there.
+inline constexpr const char* kAnInput = "an input";
+void refuse_same_file(const std::string& output, const std::string& input, const char* what = kAnInput);
 
 }  // namespace truenorm::cli
 

@@ -10,6 +10,7 @@
 #include "bad_input.h"
 #include "elements.h"
 #include "numbers.h"
+#include "standard_stream.h"
 
 namespace truenorm::cli {
 namespace {
@@ -158,8 +159,12 @@ Elements encode_one(const std::optional<Parameter>& parameter, truenorm_dtype dt
 }  // namespace
 
 void add_parameter_options(CLI::App& command, ParameterOptions& options) {
-  command.add_option("--gamma", options.gamma, "A number, a comma-separated list or a file [1]")->type_name("VALUES");
-  command.add_option("--beta", options.beta, "A number, a comma-separated list or a file [0]")->type_name("VALUES");
+  command.add_option("--gamma", options.gamma, "A number, a comma-separated list or a file [1]")
+      ->transform(dash_for_input)
+      ->type_name("VALUES");
+  command.add_option("--beta", options.beta, "A number, a comma-separated list or a file [0]")
+      ->transform(dash_for_input)
+      ->type_name("VALUES");
   command
       .add_option("--prefix", options.prefix,
                   "Take gamma and beta from the arrays PREFIX.weight and PREFIX.bias of a .safetensors or .npz file "

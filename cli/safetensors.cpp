@@ -127,6 +127,22 @@ void check(const Tensor& tensor, int64_t data_bytes, std::string_view file) {
   }
 }
 
+// As the format has it, the tensors fill the data, one after another in whatever order.
+void check_places(const std::vector<Tensor>& tensors, int64_t data_bytes, std::string_view file) {
+  std::vector<std::pair<int64_t, int64_t>> places;
+  for (const Tensor& tensor : tensors) places.emplace_back(tensor.begin, tensor.end);
+  std::sort(places.begin(), places.end());
+  places.emplace_back(data_bytes, data_bytes);
+  int64_t at = 0;
+  for (const auto& [begin, end] : places) {
+    if (begin != at)
+      fail(file, "the tensors " + std::string(begin > at ? "leave out" : "share") + " bytes " +
+                     std::to_string(std::min(at, begin)) + " to " + std::to_string(std::max(at, begin)) +
+                     " of the data; expected each byte in one of them");
+    at = end;
+  }
+}
+
 }  // namespace
 
 int64_t safetensors_header_bytes(std::span<const std::byte> prefix, int64_t file_bytes, std::string_view file) {
@@ -151,6 +167,7 @@ std::vector<Tensor> parse_safetensors(std::string_view json, int64_t data_bytes,
   // Anything but an object at the top is refused by the events themselves, an empty text by the parser.
   nlohmann::json::sax_parse(json.begin(), json.end(), &events);
   for (const Tensor& tensor : tensors) check(tensor, data_bytes, file);
+  if (!tensors.empty()) check_places(tensors, data_bytes, file);
   return tensors;
 }
 

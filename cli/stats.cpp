@@ -128,7 +128,7 @@ void add_ranges(std::vector<std::vector<std::string>>& rows, const std::string& 
 
 std::string to_text(const Options& options, const Report& report) {
   const int64_t rows = report.layout.rows();
-  std::string text = (options.operands.input == "-" ? "standard input" : options.operands.input) + ": " +
+  std::string text = (options.operands.input == "-" ? "standard input" : one_line(options.operands.input)) + ": " +
                      truenorm_dtype_name(report.header.dtype) + ", shape " + shape_text(report.header.shape) + ", " +
                      counted(rows, "row") + " of " + counted(report.layout.d, "feature") +
                      ", eps = " + shortest(report.eps) + "\n\n";

@@ -18,6 +18,7 @@ constexpr size_t kLongestName = 4096;
 struct Stream {
   FileSource source;
   int64_t at = 0;
+  bool ended = false;        // a read wanted more than there is
   std::exception_ptr error;  // what a read threw: exceptions do not pass through C
 };
 
@@ -28,6 +29,7 @@ uLong read_stream(voidpf, voidpf stream, void* buffer, uLong size) {
     s.source.seek(s.at);
     const size_t got = s.source.read({static_cast<std::byte*>(buffer), static_cast<size_t>(size)});
     s.at += static_cast<int64_t>(got);
+    s.ended |= got < size;
     return static_cast<uLong>(got);
   } catch (...) {
     s.error = std::current_exception();
@@ -47,11 +49,12 @@ long seek_stream(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
   return 0;
 }
 int close_stream(voidpf, voidpf) { return 0; }
-int error_stream(voidpf, voidpf) { return 0; }
+// minizip takes the end of the file within a number for a number, unless it is told of an error.
+int error_stream(voidpf, voidpf stream) { return static_cast<Stream*>(stream)->ended; }
 
 class Archive {
  public:
-  Archive(const FileSource& file, const std::string& name) : stream_{file, 0, nullptr}, name_(name) {
+  Archive(const FileSource& file, const std::string& name) : stream_{file, 0, false, nullptr}, name_(name) {
     zlib_filefunc64_def functions = {open_stream, read_stream,  write_stream, tell_stream,
                                      seek_stream, close_stream, error_stream, &stream_};
     zip_ = unzOpen2_64(name.c_str(), &functions);

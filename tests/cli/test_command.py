@@ -49,6 +49,17 @@ def test_info_follows_the_environment(truenorm):
     assert json.loads(truenorm.ok("info", "--json", env={"TRUENORM_NUM_THREADS": "3"}))["threads"] == 3
 
 
+@pytest.mark.parametrize("value", ["many", "0", "-1", "2x", "1025", "1e2"])
+def test_a_number_of_threads_that_is_none(truenorm, tmp_path, value):
+    np.save(tmp_path / "x.npy", np.ones((3, 4), np.float32))
+    env = {"TRUENORM_NUM_THREADS": value}
+    for arguments in (["info"], ["info", "--json"], ["stats", "x.npy"], ["apply", "x.npy", "-o", "y.npy"], ["bench"]):
+        line = truenorm.bad(*arguments, env=env)
+        assert f"TRUENORM_NUM_THREADS: '{value}' is not a whole number from 1 to 1024" in line
+    truenorm.ok("stats", "x.npy", "--threads", "2", env=env)  # does not count here
+    truenorm.ok("info", env={"TRUENORM_NUM_THREADS": ""})
+
+
 def test_unknown_isa_is_an_error_everywhere(truenorm):
     assert "sse9" in truenorm.bad("explain", "3", "1", env={"TRUENORM_ISA": "sse9"})
 

@@ -68,7 +68,8 @@ def test_negative_numbers_anywhere(truenorm):
     assert "mean = (-0.5 + 1e-5 - 2)/3" in text
     assert "[-0.392 - 1, 1.962 - 1, 0.686 - 1]" in text
     want = truenorm.ok("explain", "-1", "-2", "-.5e1")
-    for arguments in (["-1,-2,-.5e1"], ["-1,", "-2,", "-.5e1"], ["-1 -2 -.5e1"], ["-1", ",", "-2 ,-.5e1"], ["[-1", "-2", "-.5e1]"]):
+    for arguments in (["-1,-2,-.5e1"], ["-1,", "-2,", "-.5e1"], ["-1 -2 -.5e1"], ["-1", ",", "-2 ,-.5e1"], ["[-1", "-2", "-.5e1]"],
+                      ["--", "-1", "-2", "-.5e1"], ["-1", "--", "-2", "-.5e1"], ["-1", "-2", "-.5e1", "--"]):
         assert truenorm.ok("explain", *arguments) == want, arguments
     # The typographic minus sign, as it comes out of a paper.
     assert truenorm.ok("explain", "\u22121", "2") == truenorm.ok("explain", "-1", "2")

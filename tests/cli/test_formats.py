@@ -83,6 +83,10 @@ def test_damaged_npz(truenorm, tmp_path):
         (tmp_path / name).write_bytes(content)
         line = truenorm.bad("apply", f"{name}:x", "-o", "y.npy")
         assert name in line and words in line, line
+    # Its end has 22 bytes and begins with a signature; none of them may be missing.
+    for size in range(len(good) - 24, len(good)):
+        (tmp_path / "cut.npz").write_bytes(good[:size])
+        assert "cut.npz: is a damaged or truncated zip archive" in truenorm.bad("apply", "cut.npz:x", "-o", "y.npy")
     line = truenorm.bad("apply", "x.npz", "-o", "y.npy")
     assert "2 arrays" in line and "'x', 'y'" in line
     assert "no array 'z'" in truenorm.bad("apply", "x.npz:z", "-o", "y.npy")
@@ -162,6 +166,9 @@ def test_damaged_safetensors(truenorm, tmp_path):
         "shape": (safetensors_file({"x": {**good, "shape": [2, 4]}}), "needs 32 bytes"),
         "large_shape": (safetensors_file({"x": {**good, "shape": [2**62, 2**62]}}), "too large"),
         "truncated": (safetensors_file({"x": good}, b"\0" * 20), "20 bytes"),
+        "longer": (safetensors_file({"x": good}, b"\0" * 28), "leave out bytes 24 to 28"),
+        "hole": (safetensors_file({"x": {**good, "data_offsets": [4, 28]}}, b"\0" * 28), "leave out bytes 0 to 4"),
+        "overlap": (safetensors_file({"x": good, "y": good}), "share bytes 0 to 24"),
         "int64": (safetensors_file({"x": {**good, "dtype": "I64", "shape": [3]}}), "I64"),
         "float8": (safetensors_file({"x": {**good, "dtype": "F8_E4M3", "shape": [24]}}), "F8_E4M3"),
         "unknown": (safetensors_file({"x": {**good, "dtype": "F99"}}), "F99"),

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import random
 import re
@@ -11,6 +12,7 @@ import select
 import signal
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 
@@ -301,3 +303,80 @@ def test_bench(truenorm):
     assert "float16" in text and "float32" not in text and "copy GB/s" in text
     assert "--dtype" in truenorm.bad("bench", "--dtype", "int8")
     assert "--seconds" in truenorm.bad("bench", "--seconds", "nan")
+
+
+def shell(truenorm, line, content=b""):
+    """Runs a line of the shell in which $T is the command; gives back its exit code, output and messages."""
+    result = subprocess.run(["sh", "-c", line], cwd=truenorm.cwd, input=content, capture_output=True, timeout=600,
+                            env={**os.environ, "T": str(truenorm.program)})
+    return result.returncode, result.stdout, result.stderr.decode()
+
+
+def test_what_the_shell_redirects_is_no_input_and_output_at_once(truenorm, tmp_path):
+    content = make(tmp_path, (30, 8)).read_bytes()
+    for line in ("$T apply - -o x.npy < x.npy", "$T apply x.npy -o - >> x.npy", "$T apply - -o - < x.npy >> x.npy",
+                 "$T backward x.npy - --dx x.npy < x.npy", "$T apply x.npy -o y.npy --gamma - --save-stats x.npy < x.npy"):
+        code, out, messages = shell(truenorm, line)
+        assert code == 2 and out == b"" and messages.count("\n") == 1, (line, messages)
+        assert (tmp_path / "x.npy").read_bytes() == content
+    assert "the standard output: is an input as well" in shell(truenorm, "$T apply x.npy -o - >> x.npy")[2]
+    assert "x.npy: is an input as well" in shell(truenorm, "$T apply - -o x.npy < x.npy")[2]
+    assert "is an output as well" in shell(truenorm, "$T backward x.npy x.npy --dx - --dgamma g.npy > g.npy")[2]
+
+
+def test_other_names_of_the_standard_streams(truenorm, tmp_path):
+    """What the system calls /dev/stdin and /dev/stdout is treated as -: not shared by two arrays, no file replaced."""
+    content = make(tmp_path, (30, 8)).read_bytes()
+    truenorm.ok("apply", "x.npy", "-o", "want.npy")
+    want = (tmp_path / "want.npy").read_bytes()
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        line = f"(printf before; $T apply x.npy -o {name}; printf after) > all; cat all"
+        assert shell(truenorm, line)[1] == b"before" + want + b"after"
+        code, _, messages = shell(truenorm, f"$T apply x.npy -o - --save-stats {name} | wc -c")
+        assert "the standard output can take one array" in messages
+        for array in (f"-o {name}", "-o -", f"-o y.npy --save-stats {name}"):
+            assert "--json: the standard output is taken by an array" in shell(truenorm, f"$T apply x.npy {array} --json | cat")[2]
+        assert "can take one output, not 2" in shell(truenorm, f"$T backward x.npy x.npy --dx - --dbeta {name} | wc -c")[2]
+    for name in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        assert shell(truenorm, f"$T apply {name} -o -", content)[1] == want
+        assert "both the standard input" in shell(truenorm, f"$T backward - {name} --dx -", content)[2]
+        assert "the standard input is x already" in shell(truenorm, f"$T apply - -o y.npy --gamma {name}", content)[2]
+
+
+@pytest.fixture
+def open_folder(truenorm):
+    """A folder that everybody may go into, and a command that runs there without the rights of the administrator."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        truenorm.cwd = pathlib.Path(folder)
+        yield truenorm.cwd, {} if os.geteuid() else {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+def test_outputs_that_may_not_be_written(truenorm, open_folder):
+    folder, nobody = open_folder
+    make(folder, (30, 8))
+    for name, mode in (("own", 0o777), ("closed", 0o555), ("hidden", 0o000)):
+        (folder / name).mkdir()
+        (folder / name).chmod(mode)
+    for name in ("closed.npy", "own/closed.npy"):
+        (folder / name).write_text("old")
+        (folder / name).chmod(0o444)
+    for output in ("closed/y.npy", "hidden/y.npy", "closed.npy", "own/closed.npy"):
+        for arguments in (["apply", "x.npy", "-o", output], ["apply", "x.npy", "-o", "own/y.npy", "--save-stats", output],
+                          ["backward", "x.npy", "x.npy", "--dx", "own/y.npy", "--dgamma", output]):
+            line = truenorm.bad(*arguments, **nobody)
+            assert f"{output}: cannot be written: Permission denied" in line
+            assert os.listdir(folder / "own") == ["closed.npy"]
+    assert "hidden/x.npy: cannot be opened: Permission denied" in truenorm.bad("stats", "hidden/x.npy", **nobody)
+    assert (folder / "closed.npy").read_text() == (folder / "own" / "closed.npy").read_text() == "old"
+    truenorm.ok("apply", "x.npy", "-o", "own/y.npy", **nobody)
+    (folder / "hidden").chmod(0o755)
+
+
+def test_names_with_control_characters_are_shown_without_them(truenorm, tmp_path):
+    """In a terminal they would change its colors, or hide what stands before them."""
+    make(tmp_path, (3, 4))
+    os.rename(tmp_path / "x.npy", tmp_path / "x\x1b[31m\n.npy")
+    for result in (truenorm.run("apply", "x\x1b[31m\n.npy", "-o", "y\x1b[31m\n.npy"), truenorm.run("stats", "x\x1b[31m\n.npy")):
+        text = result.stdout + result.stderr
+        assert result.returncode == 0 and "\x1b" not in text and " [31m .npy: " in text
