@@ -90,7 +90,8 @@ class _Direct(torch.autograd.Function):
 
 
 def _last(normalized_shape: int | Sequence[int], x: Tensor) -> Shape:
-    k = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+    # As the extension has it, which refuses what is neither; it is asked after this.
+    k = len(normalized_shape) if isinstance(normalized_shape, tuple) else 1
     return tuple(range(x.dim() - k, x.dim()))
 
 
@@ -117,8 +118,8 @@ def layer_norm_with_saved(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axes: Shape, eps: float, num_threads: int
 ) -> tuple[Tensor, Tensor]:
     """(y, what backward needs of each row)."""
-    dual = not torch.compiler.is_compiling() and forward_ad._current_level >= 0
-    if dual or _torch_gradients.in_functionalize():
+    dual = forward_ad._current_level >= 0
+    if dual or _torch_gradients.in_functionalize() or _torch_gradients.in_compiled_derivative():
         return _torch_formulas.layer_norm(x, gamma, beta, axes, eps), x.new_empty(0)
     return _torch_gradients.layer_norm(x, gamma, beta, axes, eps, num_threads)
 

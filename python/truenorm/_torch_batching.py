@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ._torch_operator import MaybeTensor, ascending
+from ._rows import Shape, normalized_axes
+from ._torch_operator import MaybeTensor
 
 
 def _batched(tensor: Tensor, dim: int | None, size: int) -> Tensor:
@@ -16,24 +17,24 @@ def _batched(tensor: Tensor, dim: int | None, size: int) -> Tensor:
 
 
 def _batched_parameter(
-    parameter: MaybeTensor, dim: int | None, size: int, example: Tensor, axes: tuple[int, ...]
+    parameter: MaybeTensor, dim: int | None, size: int, example: Shape, axes: Shape
 ) -> MaybeTensor:
     """With the rank of the batched x, so that each example has its own."""
     if parameter is None:
         return None
     whole = _batched(parameter, dim, size)
-    features = tuple(example.shape[i] for i in axes)
+    features = tuple(example[i] for i in axes)
     if tuple(whole.shape[1:]) == features:
-        whole = whole.reshape(size, *(n if i in axes else 1 for i, n in enumerate(example.shape)))
+        whole = whole.reshape(size, *(n if i in axes else 1 for i, n in enumerate(example)))
     elif whole.dim() == 1:
-        whole = whole.reshape(size, *(1,) * example.dim())
+        whole = whole.reshape(size, *(1,) * len(example))
     return whole
 
 
-def _shared_parameter(parameter: MaybeTensor, example: Tensor, axes: tuple[int, ...]) -> MaybeTensor:
-    if parameter is None or tuple(parameter.shape) == tuple(example.shape[i] for i in axes):
+def _shared_parameter(parameter: MaybeTensor, example: Shape, axes: Shape) -> MaybeTensor:
+    if parameter is None or tuple(parameter.shape) == tuple(example[i] for i in axes):
         return parameter
-    return parameter.reshape(1, *(parameter.shape if parameter.dim() else (1,) * example.dim()))
+    return parameter.reshape(1, *(parameter.shape if parameter.dim() else (1,) * len(example)))
 
 
 def forward_rule(
@@ -49,15 +50,16 @@ def forward_rule(
 ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
     size = info.batch_size
     whole = _batched(x, in_dims[0], size)
-    example = whole[0]
-    axes = ascending(axis, example)
+    example = tuple(whole.shape[1:])
+    axes = normalized_axes(example, axis, None)
     placed = [
         # A parameter that all examples share stays one.
         _shared_parameter(p, example, axes) if d is None else _batched_parameter(p, d, size, example, axes)
         for p, d in zip((gamma, beta), in_dims[1:3])
     ]
     y, saved = layer_norm(whole, placed[0], placed[1], [a + 1 for a in axes], eps, num_threads)
-    return (y, saved.reshape(size, math.prod(n for i, n in enumerate(example.shape) if i not in axes), -1)), (0, 0)
+    rows = math.prod(n for i, n in enumerate(example) if i not in axes)
+    return (y, saved.reshape(size, rows, saved.shape[-1])), (0, 0)
 
 
 def backward_rule(
@@ -76,8 +78,8 @@ def backward_rule(
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
     size = info.batch_size
     whole_dy, whole = _batched(dy, in_dims[0], size), _batched(x, in_dims[1], size)
-    example = whole[0]
-    axes = ascending(axis, example)
+    example = tuple(whole.shape[1:])
+    axes = normalized_axes(example, axis, None)
     # Each example has gradients of its own, so each gets parameters of its own.
     placed = [_batched_parameter(p, d, size, example, axes) for p, d in zip((gamma, beta), in_dims[2:4])]
     if saved is not None:
@@ -87,7 +89,7 @@ def backward_rule(
         whole_dy, whole, placed[0], placed[1], saved, [a + 1 for a in axes], eps, num_threads, wanted
     )
     shapes = [
-        None if p is None else p.shape if d is None else p.movedim(d, 0)[0].shape
+        None if p is None else p.shape if d is None else p.movedim(d, 0).shape[1:]
         for p, d in zip((gamma, beta), in_dims[2:4])
     ]
     results = [

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 
 from . import _torch_batching
 from ._torch_formulas import backward_of_backward
@@ -49,6 +50,16 @@ def layer_norm_backward(
 
 def in_transform() -> bool:
     return not torch.compiler.is_compiling() and bool(_transforms_active())
+
+
+def in_compiled_derivative() -> bool:
+    """Whether torch.compile traces a derivative of torch.func's, where it takes neither the operator nor an
+    autograd.Function with a vmap rule. What lies around the innermost transform cannot be asked there: only a vmap by
+    itself is told apart."""
+    if not torch.compiler.is_compiling() or not _transforms_active():
+        return False
+    innermost = retrieve_current_functorch_interpreter()
+    return innermost.level() > 1 or innermost.key() != torch._C._functorch.TransformType.Vmap
 
 
 def in_functionalize() -> bool:

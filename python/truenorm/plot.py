@@ -122,7 +122,7 @@ def _token(array: Any, token: int | Sequence[int], name: str) -> npt.NDArray[np.
     except TypeError:
         raise TypeError(f"token is {shown(token)}; expected an int, or one for each leading axis") from None
     except IndexError:
-        raise IndexError(f"token {token!r} is not in {name} with shape {values.shape}") from None
+        raise ValueError(f"token is {shown(token)}, which is not in {name} with shape {values.shape}") from None
     if not np.isfinite(row).all():
         raise ValueError(f"token {token!r} of {name} holds NaN or Inf; expected finite features")
     return row

@@ -9,6 +9,7 @@ import truenorm.torch
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 T = torch.from_numpy(X)
+LARGE = torch.ones(2000, 4, requires_grad=True)  # its statistics are kept for backward
 MODEL = torch.nn.Sequential(torch.nn.LayerNorm(8))
 
 
@@ -156,6 +157,8 @@ ERRORS = {
     "functional, shape true": (
         lambda: truenorm.torch.layer_norm(torch.ones(3, 1), True), TypeError, "normalized_shape is True"
     ),
+    "functional, large, no shape": (lambda: truenorm.torch.layer_norm(LARGE, None), TypeError, "normalized_shape is None"),
+    "functional, large, shape a fraction": (lambda: truenorm.torch.layer_norm(LARGE, 4.0), TypeError, "normalized_shape is 4.0"),
     "functional, shape text": (lambda: truenorm.torch.layer_norm(T, "4"), TypeError, "normalized_shape is '4'"),
     "functional, weight double": (
         lambda: truenorm.torch.layer_norm(T, 4, torch.ones(4, dtype=torch.float64)),

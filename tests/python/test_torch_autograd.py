@@ -176,6 +176,16 @@ def test_vmap_of_gradients(in_dims):
         assert torch.equal(mine[k], torch.stack([l[k] for l in loop]))
 
 
+@pytest.mark.parametrize("shape", [(0, 2, 8), (3, 0, 8), (0, 8)], ids=str)
+def test_vmap_of_nothing(shape):
+    """No examples, or examples without rows."""
+    x, weight = torch.zeros(shape), torch.ones(8)
+    for f in (lambda x: layer_norm(x, (8,), weight), grad(lambda x: layer_norm(x, (8,), weight).sum())):
+        assert vmap(f)(x).shape == shape
+    one = grad(lambda w, x: layer_norm(x, (8,), w).sum())
+    assert torch.equal(vmap(one, in_dims=(None, 0))(weight, x), torch.zeros(shape[0], 8))
+
+
 def test_vmap_has_the_bits_of_a_loop():
     x, weight, bias = (t.detach() for t in leaves((5, 3, 8), dtype=torch.float32))
     weights = torch.randn(5, 8, generator=torch.Generator().manual_seed(4))

@@ -57,6 +57,42 @@ def test_compiled_any_axis(how):
     assert torch.equal(compiled(x), truenorm.layer_norm(x, 2.0, **how))
 
 
+DERIVATIVES = {
+    "grad": lambda f: torch.func.grad(lambda x: f(x).sum()),
+    "grad of vmap": lambda f: torch.func.grad(lambda x: torch.vmap(f)(x).sum()),
+    "vmap of grad": lambda f: torch.vmap(torch.func.grad(lambda x: f(x).sum())),
+    "jacrev": torch.func.jacrev,
+    "jvp": lambda f: lambda x: torch.func.jvp(f, (x,), (x.cos(),))[1],
+}
+
+
+@pytest.mark.parametrize("how", DERIVATIVES)
+def test_compiled_derivatives(how):
+    """torch.func inside torch.compile: not refused, and no tangent lost."""
+    x, weight, bias = tensors(torch.float64, requires_grad=False)
+    derivative = DERIVATIVES[how](lambda x: layer_norm(x, (8,), weight, bias).pow(3))
+    found = torch.compile(derivative, fullgraph=True, backend="aot_eager")(x)
+    torch.testing.assert_close(found, derivative(x), rtol=1e-12, atol=1e-12)
+    assert found.abs().max() > 0.1
+
+
+def test_compiled_forward_mode():
+    x, weight, bias = tensors(torch.float64, requires_grad=False)
+
+    def tangent(x):
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, x.cos())
+            return torch.autograd.forward_ad.unpack_dual(layer_norm(dual, (8,), weight, bias)).tangent
+
+    torch.testing.assert_close(torch.compile(tangent, backend="aot_eager")(x), tangent(x), rtol=1e-12, atol=1e-12)
+
+
+def test_compiled_vmap_has_the_same_bits():
+    x, weight, bias = tensors(torch.bfloat16)
+    norms = torch.vmap(lambda x, weight: layer_norm(x, (8,), weight, bias), in_dims=(0, None))
+    assert torch.equal(torch.compile(norms, fullgraph=True, backend="aot_eager")(x, weight), norms(x, weight))
+
+
 def test_export():
     class Block(torch.nn.Module):
         def __init__(self):

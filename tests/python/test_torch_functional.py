@@ -79,6 +79,15 @@ def test_signature():
     assert all(mine[n].default == theirs[n].default and mine[n].kind == theirs[n].kind for n in mine)
 
 
+@pytest.mark.parametrize("shape", [8, np.int64(8), [8], (8,), range(8, 9)], ids=repr)
+def test_normalized_shape_is_any_int_or_sequence(shape, rng):
+    x = torch.from_numpy(rng.standard_normal((1000, 8))).requires_grad_()
+    y = layer_norm(x, shape)
+    assert torch.equal(y, layer_norm(x, (8,)))
+    y.pow(3).sum().backward()
+    assert x.grad.abs().max() > 0
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_half_with_float32_parameters(dtype, rng):
     x, normalized, weight, bias = arguments((4, 32), 1, "both", torch.float32, rng)
