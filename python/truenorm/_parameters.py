@@ -48,7 +48,8 @@ class Parameter(NamedTuple):
 
 
 def gradient_operand(gradient: Array | None, rows: Rows) -> Operand | None:
-    return None if gradient is None else _operand(gradient, rows)
+    # NumPy gives arrays without elements strides of 0, with which the library would write one vector for all rows.
+    return None if gradient is None or gradient.values.size == 0 else _operand(gradient, rows)
 
 
 def _operand(array: Array, rows: Rows) -> Operand:

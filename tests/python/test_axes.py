@@ -206,3 +206,13 @@ def test_small_ranks():
     scalar = truenorm.layer_norm(np.float32(3.5), beta=2.0)
     assert scalar.shape == () and scalar.dtype == np.float32 and scalar == 2
     assert np.array_equal(truenorm.layer_norm(np.array([[5.0], [7.0]])), [[0], [0]])
+
+
+@pytest.mark.parametrize("shape,parameter", [((0, 8), (0, 8)), ((0, 2, 8), (0, 1, 8)), ((3, 0, 8), (1, 0, 8))], ids=str)
+def test_gradients_of_parameters_of_no_rows(shape, parameter):
+    """Nothing is written where they have no memory; the C library's allocator ends the process if something is."""
+    x, gamma = np.zeros(shape), np.ones(parameter)
+    for _ in range(100):
+        _, cache = truenorm.layer_norm_forward(x, gamma, gamma)
+        dx, dgamma, dbeta = truenorm.layer_norm_backward(x, cache)
+    assert dx.shape == shape and dgamma.shape == dbeta.shape == parameter
