@@ -50,10 +50,14 @@ void check_outputs(const Options& options, const Operands& operands) {
   if (options.output == "-" && options.save_stats == "-")
     throw BadInput("--save-stats: the standard output can take one array, and --output names it too; expected a file");
   refuse_same_file(options.save_stats, options.output, "the output");
+  // A header of a hundred bytes can have any number of them: their records would fill the disk.
+  if (operands.layout.d == 0)
+    throw BadInput("--save-stats: " + counted(operands.layout.rows(), "row") +
+                   " of no features have no statistics; expected features, or no --save-stats");
 }
 
 void normalize_file(Operands& in, OutputFile& y, OutputFile* statistics_file, Progress& progress) {
-  if (in.layout.d == 0 && !statistics_file) return;
+  if (in.layout.d == 0) return;
   RowReader reader(in.x, in.layout, in.pieces.gathered());
   RowWriter writer(y, in.layout, truenorm_dtype_size(in.norm.y_dtype), in.pieces.gathered());
   RowStatistics statistics;

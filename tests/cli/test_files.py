@@ -133,6 +133,17 @@ def test_empty_and_small(truenorm, tmp_path, shape):
     truenorm.ok("stats", "x.npy")
 
 
+def test_rows_of_no_features_have_no_statistics(truenorm, tmp_path):
+    # Its header can claim any number of rows: their records would fill the disk.
+    with open(tmp_path / "x.npy", "wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (1152921504606846975, 0)}
+        np.lib.format.write_array_header_1_0(file, header)
+    truenorm.ok("apply", "x.npy", "-o", "y.npy")
+    line = truenorm.bad("apply", "x.npy", "-o", "z.npy", "--save-stats", "stats.npy")
+    assert "--save-stats" in line and "no features" in line
+    assert not (tmp_path / "z.npy").exists() and not (tmp_path / "stats.npy").exists()
+
+
 def test_pieces_give_the_same_bits_as_one_piece(truenorm, tmp_path):
     # 24 MB of rows: read in several pieces. The first row, repeated at the end, has the same bits there.
     x = rows((8000, 768))
