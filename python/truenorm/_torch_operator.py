@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch._functorch import eager_transforms
 from torch.autograd import forward_ad
 
 from . import _torch_kernels
@@ -55,9 +56,11 @@ def _backward_cpu(
 
 
 def _refuse_tangents(*tensors: MaybeTensor) -> None:
-    """PyTorch would drop the tangents of forward-mode differentiation here without a word."""
-    if forward_ad._current_level >= 0 and any(
-        t is not None and forward_ad.unpack_dual(t).tangent is not None for t in tensors
+    """PyTorch would drop the tangents of forward-mode differentiation here without a word. Those of torch.func.jvp are
+    out of sight already, so that nothing is taken inside of it."""
+    if eager_transforms.JVP_NESTING > 0 or (
+        forward_ad._current_level >= 0
+        and any(t is not None and forward_ad.unpack_dual(t).tangent is not None for t in tensors)
     ):
         raise NotImplementedError(
             "torch.ops.truenorm.layer_norm has no forward-mode derivative; call truenorm.torch.layer_norm, which has"

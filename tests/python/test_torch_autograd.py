@@ -247,6 +247,10 @@ def test_forward_mode_of_the_bare_operator_is_refused():
         dual = forward_ad.make_dual(torch.randn(2, 8), torch.randn(2, 8))
         with pytest.raises((NotImplementedError, RuntimeError), match="jvp|forward"):
             torch.ops.truenorm.layer_norm(dual, None, None, [1], 1e-5)
+    with pytest.raises(NotImplementedError, match="forward-mode"):
+        torch.func.jvp(
+            lambda x: torch.ops.truenorm.layer_norm(x, None, None, [1], 1e-5)[0], (torch.ones(2, 8),), (torch.ones(2, 8),)
+        )
 
 
 def test_per_sample_gradients_of_a_module():
