@@ -103,6 +103,14 @@ def test_linear_in_dy(x, factor, data):
         assert np.all(np.abs(c - (a + factor * b)) <= bound_a + abs(factor) * bound_b + bound_c)
 
 
+def test_gradients_of_the_least_gamma():
+    """An example that test_linear_in_dy found: g is below the normal range, where the bound has a term of its own."""
+    x, gamma, dy = np.zeros(2), np.array([5e-324, 0.0]), np.ones(2)
+    _, cache = truenorm.layer_norm_forward(x, gamma)
+    exact, bound = Truth(x, gamma).gradients(dy)
+    assert np.all(np.abs(wide(truenorm.layer_norm_backward(dy, cache)[0]) - exact) <= bound)
+
+
 @common
 @given(rows(dtype=np.float64, size=100), st.data())
 def test_powers_of_two_in_dy_and_gamma(x, data):

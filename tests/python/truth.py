@@ -72,7 +72,11 @@ class Truth:
         plain = self.gamma is None and self.beta is None
         units = {"float64": 16, "float32": 3 if plain else 4}.get(dtype, 0.51)
         gamma = 1 if self.gamma is None else np.abs(self.gamma)
-        return units * ulp(self.size, dtype) + H[self.dtype] * gamma * self.largest
+        return units * ulp(self.size, dtype) + H[self.dtype] * gamma * self.largest + self.least() * gamma
+
+    def least(self):
+        """float64's x_hat and g are float64 numbers themselves: the terms for those below the normal range."""
+        return np.longdouble(2) ** -1074 if self.dtype == "float64" else 0
 
     def check(self, y):
         """Every element of y inside its bound."""
@@ -99,6 +103,7 @@ class Truth:
         row_terms = H[self.dtype] * r * (
             mean(np.abs(g)) * (1 + big * np.abs(h)) + mean(np.abs(gh)) * (big + np.abs(h))
         )
+        row_terms += 2 * self.least() * r * (1 + np.abs(h)) * (1 + (1 + r) * mean(np.abs(g)))
         return dx, units * ulp(d, self.dtype) + row_terms
 
     def gathered(self, values, parameter):
@@ -115,7 +120,7 @@ class Truth:
         """((dgamma, bound), (dbeta, bound)) for parameters of this shape, rounded to this type."""
         dy = wide(dy)
         units = {"float64": (16, 16), "float32": (5, 1)}.get(dtype, (0.51, 0.51))
-        noise = H[self.dtype] * self.gathered(np.abs(dy) * self.largest, parameter)
+        noise = self.gathered(np.abs(dy) * (H[self.dtype] * self.largest + self.least() * (1 + self.rstd)), parameter)
         dgamma = self.gathered(dy * self.x_hat, parameter)
         dbeta = self.gathered(dy, parameter)
         gamma_size, beta_size = self.gathered(np.abs(dy * self.x_hat), parameter), self.gathered(np.abs(dy), parameter)
