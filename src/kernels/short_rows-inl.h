@@ -112,34 +112,28 @@ class ShortRows {
   }
   template <bool kStream, bool kAhead>
   HWY_INLINE void whole_batch(const Batch& done, Batch& next) {
-    const float *const gamma = gamma_, *const beta = beta_;
-    const size_t n = static_cast<size_t>(d_);
-    const int64_t rows = size_, ahead = ahead_, x_stride = task_.x_stride, y_stride = stages_ ? d_ : task_.y_stride;
     if constexpr (kHasParts) {
       if (parts_ == 1) return rows_of_parts<1, kStream, kAhead>(done, next);
       if (parts_ == 2) return rows_of_parts<2, kStream, kAhead>(done, next);
       if (parts_ == 3) return rows_of_parts<3, kStream, kAhead>(done, next);
       if (parts_ == 4) return rows_of_parts<4, kStream, kAhead>(done, next);
     }
-    const T *x = x_of(done, 0), *later = x_of(next, 0);
-    O* y = stages_ ? reinterpret_cast<O*>(stage_) : static_cast<O*>(task_.y) + done.first * y_stride;
-    for (int64_t k = 0; k < rows; ++k, x += x_stride, later += x_stride, y += y_stride) {
-      const Partial partial = Method::template finish_and_sum<kStream, kAhead>(Finish(done.scalars, static_cast<size_t>(k)), x, y,
-                                                                              gamma, beta, n, later, n, ahead);
-      next.s[k] = partial.s;
-      next.q[k] = partial.q;
-    }
+    rows_of_parts<0, kStream, kAhead>(done, next);
   }
-
-  template <size_t kCount, bool kStream, bool kAhead>
+  template <size_t kCount, bool kStream, bool kAhead>  // kCount 0: of any number
   HWY_INLINE void rows_of_parts(const Batch& done, Batch& next) {
     const float *const gamma = gamma_, *const beta = beta_;
+    const size_t n = static_cast<size_t>(d_);
     const int64_t rows = size_, ahead = ahead_, x_stride = task_.x_stride, y_stride = stages_ ? d_ : task_.y_stride;
     const T *x = x_of(done, 0), *later = x_of(next, 0);
     O* y = stages_ ? reinterpret_cast<O*>(stage_) : static_cast<O*>(task_.y) + done.first * y_stride;
     for (int64_t k = 0; k < rows; ++k, x += x_stride, later += x_stride, y += y_stride) {
-      const Partial partial = Method::template finish_and_sum_parts<kCount, kStream, kAhead>(Finish(done.scalars, static_cast<size_t>(k)), x,
-                                                                                            y, gamma, beta, later, ahead);
+      const Finish finish(done.scalars, static_cast<size_t>(k));
+      Partial partial;
+      if constexpr (kCount > 0)
+        partial = Method::template finish_and_sum_parts<kCount, kStream, kAhead>(finish, x, y, gamma, beta, later, ahead);
+      else
+        partial = Method::template finish_and_sum<kStream, kAhead>(finish, x, y, gamma, beta, n, later, n, ahead);
       next.s[k] = partial.s;
       next.q[k] = partial.q;
     }
@@ -203,16 +197,13 @@ class ShortRows {
     if (wants_statistics)  // else nobody looks at it
       for (size_t k = 0; k < rows; ++k) scalars.x0[k] = first_element(x_of(batch, static_cast<int64_t>(k)));
     scalars_from_sums<Method::kQuick>(inv_d_, task_.eps, rows, scalars);
-    if (scalars.plain == (1u << rows) - 1 && !Method::kQuick) {
-      if (!wants_statistics) return;
-      if (!task_.mean && !task_.var && !task_.rstd) {
-        for (size_t k = 0; k < rows; ++k) {
-          const NarrowSaved saved{scalars.m[k], scalars.rstd[k]};
-          memcpy(static_cast<NarrowSaved*>(task_.saved) + batch.first + static_cast<int64_t>(k), &saved, sizeof(saved));
-        }
-        return;
+    const bool all_plain = scalars.plain == (1u << rows) - 1;
+    if (all_plain && !wants_statistics) return;
+    if (all_plain && !Method::kQuick && !task_.mean && !task_.var && !task_.rstd) {  // records alone, as in training
+      for (size_t k = 0; k < rows; ++k) {
+        const NarrowSaved saved{scalars.m[k], scalars.rstd[k]};
+        memcpy(static_cast<NarrowSaved*>(task_.saved) + batch.first + static_cast<int64_t>(k), &saved, sizeof(saved));
       }
-    } else if (!wants_statistics && scalars.plain == (1u << rows) - 1) {
       return;
     }
     for (size_t k = 0; k < rows; ++k) {
