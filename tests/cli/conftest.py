@@ -12,7 +12,9 @@ DATA = ROOT / "data"
 
 
 class Command:
-    """Runs one program; `ok` and `bad` say what the exit code must be."""
+    """Runs one program, behind `prefix`; `ok` and `bad` say what the exit code must be."""
+
+    prefix = ()
 
     def __init__(self, program, cwd):
         self.program = BIN / program
@@ -24,7 +26,7 @@ class Command:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TRUENORM_")}
         environment.update({"LC_ALL": "C.UTF-8"}, **(env or {}))
         return subprocess.run(
-            [self.program, *map(str, arguments)],
+            [*self.prefix, self.program, *map(str, arguments)],
             capture_output=True, text=True, encoding="utf-8", timeout=600, cwd=self.cwd, env=environment, **options,
         )
 

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import pathlib
 import pty
 import random
 import re
@@ -12,7 +11,6 @@ import select
 import signal
 import struct
 import subprocess
-import tempfile
 import termios
 import time
 
@@ -344,16 +342,16 @@ def test_other_names_of_the_standard_streams(truenorm, tmp_path):
 
 
 @pytest.fixture
-def open_folder(truenorm):
-    """A folder that everybody may go into, and a command that runs there without the rights of the administrator."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        truenorm.cwd = pathlib.Path(folder)
-        yield truenorm.cwd, {} if os.geteuid() else {"user": 65534, "group": 65534, "extra_groups": []}
+def unprivileged(truenorm):
+    """The command without the administrator's right to write everywhere. Not as another user: this folder may be closed
+    to everybody else."""
+    if os.geteuid() == 0:
+        truenorm.prefix = ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+    return truenorm
 
 
-def test_outputs_that_may_not_be_written(truenorm, open_folder):
-    folder, nobody = open_folder
+def test_outputs_that_may_not_be_written(unprivileged, tmp_path):
+    truenorm, folder = unprivileged, tmp_path
     make(folder, (30, 8))
     for name, mode in (("own", 0o777), ("closed", 0o555), ("hidden", 0o000)):
         (folder / name).mkdir()
@@ -361,16 +359,18 @@ def test_outputs_that_may_not_be_written(truenorm, open_folder):
     for name in ("closed.npy", "own/closed.npy"):
         (folder / name).write_text("old")
         (folder / name).chmod(0o444)
+    folder.chmod(0o555)
     for output in ("closed/y.npy", "hidden/y.npy", "closed.npy", "own/closed.npy"):
         for arguments in (["apply", "x.npy", "-o", output], ["apply", "x.npy", "-o", "own/y.npy", "--save-stats", output],
                           ["backward", "x.npy", "x.npy", "--dx", "own/y.npy", "--dgamma", output]):
-            line = truenorm.bad(*arguments, **nobody)
+            line = truenorm.bad(*arguments)
             assert f"{output}: cannot be written: Permission denied" in line
             assert os.listdir(folder / "own") == ["closed.npy"]
-    assert "hidden/x.npy: cannot be opened: Permission denied" in truenorm.bad("stats", "hidden/x.npy", **nobody)
+    assert "hidden/x.npy: cannot be opened: Permission denied" in truenorm.bad("stats", "hidden/x.npy")
     assert (folder / "closed.npy").read_text() == (folder / "own" / "closed.npy").read_text() == "old"
-    truenorm.ok("apply", "x.npy", "-o", "own/y.npy", **nobody)
-    (folder / "hidden").chmod(0o755)
+    truenorm.ok("apply", "x.npy", "-o", "own/y.npy")
+    for path in (folder, folder / "hidden"):
+        path.chmod(0o755)
 
 
 def test_names_with_control_characters_are_shown_without_them(truenorm, tmp_path):
