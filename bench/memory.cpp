@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+// Highway refuses -march=native on a CPU that has this level unless it is asked for.
+#define HWY_WANT_AVX3_DL 1
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
