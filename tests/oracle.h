@@ -68,7 +68,7 @@ class Gradients {
   Gradients(int64_t d, Elements gamma, double eps, bool parameters);
   ~Gradients();
 
-  // Adds a row. With got_dx the errors of dx are measured.
+  // Adds a row. With got_dx the errors of dx are measured; its type decides the bounds of dgamma, too.
   Finding row(Elements x, Elements dy, Elements got_dx);
   // Errors of dgamma and dbeta; `old` is what they were before when accumulating.
   Finding dgamma(Elements got, Elements old = {}) const;

@@ -23,7 +23,7 @@ Gradients::~Gradients() = default;
 Finding Gradients::row(Elements x, Elements dy, Elements got_dx) {
   x_type_ = x.dtype;
   const RowState row(x, d_, eps_);
-  const double h = h_of(x.dtype);
+  const double h = h_of(x.dtype, got_dx ? got_dx.dtype : x.dtype);
   Real c(kWork), g(kWork), term(kWork);
   Real sum_g(kWork), sum_gc(kWork), sum_abs_g(kWork), sum_abs_gc(kWork);
   undefined_ |= row.no_backward;

@@ -28,7 +28,7 @@ Finding Row::y(Elements gamma, Elements beta, Elements got) const {
     mpfr_abs(*w, *exact, MPFR_RNDN);
     mpfr_add_d(*w, *w, std::fabs(shift), MPFR_RNDN);
     mpfr_add_d(*exact, *exact, shift, MPFR_RNDN);
-    mpfr_mul_d(*extra, *row.largest_x_hat, h_of_y(row.x.dtype, got.dtype), MPFR_RNDN);
+    mpfr_mul_d(*extra, *row.largest_x_hat, h_of(row.x.dtype, got.dtype), MPFR_RNDN);
     if (row.wide()) mpfr_add(*extra, *extra, *row.least, MPFR_RNDN);  // x_hat itself may be subnormal
     mpfr_mul_d(*extra, *extra, std::fabs(scale), MPFR_RNDN);
     const double n = test::is_half(got.dtype)        ? 0.51

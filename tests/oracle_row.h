@@ -25,8 +25,9 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline mpfr_prec_t row_bits(truenorm_dtype x) { return x == TRUENORM_FLOAT64 ? 4400 : 700; }
 
 inline double h_of(truenorm_dtype x) { return x == TRUENORM_FLOAT64 ? 0x1p-47 : 0x1p-44; }
-inline double h_of_y(truenorm_dtype x, truenorm_dtype y) {
-  return x == TRUENORM_BFLOAT16 && y == TRUENORM_BFLOAT16 ? 0x1p-17 : h_of(x);
+// What y and the gradients are allowed, by the type of y or dx (x's own where no dx is wanted).
+inline double h_of(truenorm_dtype x, truenorm_dtype result) {
+  return x == TRUENORM_BFLOAT16 && result == TRUENORM_BFLOAT16 ? 0x1p-17 : h_of(x);
 }
 
 // The format whose ulps a bound counts: that of the result, except that float64 sums over rows of a narrower type are

@@ -84,7 +84,8 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
     for (std::int64_t i = 0; i < d; ++i)
       x_hat[i] = ((x[i] * pre - row.mean * pre) - row.lo_saved * pre) * (rstd / pre);
   } else {
-    NarrowRow row = narrow_row(x, d, eps);
+    const bool half_dx = sizeof(T) == 2 && (!dx || sizeof(O) == 2);
+    NarrowRow row = backward_statistics(x, d, eps, half_dx);
     row.mean = x0 + row.m;  // the saved record is (m, rstd)
     rstd = row.rstd;
     if (row.kind == Kind::Plain) {

@@ -112,8 +112,9 @@ inline WideRow wide_row(const double* x, std::int64_t d, double eps) {
   return row;
 }
 
-// bfloat16 rows with y in bfloat16: float32 sums in 32 lanes; false where they are not enough.
-struct QuickRow { float r, b; };
+// ---------------------------------------------------------------- bfloat16 rows: float32 sums in 32 lanes
+struct QuickRow { float r, b; double mean; bool enough_for_record; };
+// False where they are not enough for y in bfloat16.
 inline bool quick_row(const BFloat16* x, std::int64_t d, double eps, QuickRow& row) {
   const Sums sums = tree<Sums>(
       0, (d + kNarrowSegment - 1) / kNarrowSegment,
@@ -140,7 +141,26 @@ inline bool quick_row(const BFloat16* x, std::int64_t d, double eps, QuickRow& r
   const double rstd = 1.0 / std::sqrt(var + eps);
   row.r = static_cast<float>(rstd);
   row.b = static_cast<float>(-(mean * static_cast<double>(row.r)));
-  return sums.b <= 8.0 * M2 && var >= 0x1p-100 && var + eps <= 0x1p100;
+  row.mean = mean;
+  const bool in_range = var >= 0x1p-100 && var + eps <= 0x1p100;
+  row.enough_for_record = in_range && sums.b <= 1.25 * M2;
+  return in_range && sums.b <= 8.0 * M2;
+}
+
+// What backward knows of a row: (m, rstd) and the kind. dx of a half type, or none, takes it of these sums where they do.
+template <class T>
+NarrowRow backward_statistics(const T* x, std::int64_t d, double eps, [[maybe_unused]] bool half_dx) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    QuickRow quick;
+    if (half_dx && d >= 64 && quick_row(x, d, eps, quick) && quick.enough_for_record) {
+      NarrowRow row{};
+      row.kind = Kind::Plain;
+      row.m = quick.mean - widen(x[0]);
+      row.rstd = quick.r;  // rounded to float32
+      return row;
+    }
+  }
+  return narrow_row(x, d, eps);
 }
 
 }  // namespace truenorm::reference

@@ -104,10 +104,11 @@ HWY_INLINE void store_statistics(const ForwardTask& task, int64_t r, const Row& 
   if (task.mean) task.mean[r] = canonical(public_mean(row));
   if (task.var) task.var[r] = canonical(row.var);
   if (task.rstd) task.rstd[r] = canonical(row.rstd);
-  if (task.saved) {
-    const auto saved = to_saved(row);
-    memcpy(static_cast<char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), &saved, sizeof(saved));
-  }
+}
+HWY_INLINE bool wants_statistics(const ForwardTask& task) { return task.mean || task.var || task.rstd; }
+template <class Saved>
+HWY_INLINE void store_record(const ForwardTask& task, int64_t r, const Saved& saved) {
+  memcpy(static_cast<char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), &saved, sizeof(saved));
 }
 
 // ---------------------------------------------------------------- rows
@@ -139,6 +140,7 @@ HWY_NOINLINE void forward_wide_rows(const ForwardTask& task) {
     const bool fetches = task.traffic.from_memory && r + 1 < task.rows;
     const WideRow row = row_statistics(x, d, task.eps, fetches ? task.x_stride : 0);
     store_statistics(task, r, row);
+    if (task.saved) store_record(task, r, to_saved(row));
     if (task.y == nullptr) continue;
     O* const y = static_cast<O*>(task.y) + r * task.y_stride;
     for (int64_t begin = 0; begin < d; begin += kColumns) {

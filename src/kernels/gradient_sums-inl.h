@@ -13,6 +13,7 @@
 #include "kernels.h"
 #include "lanes-inl.h"
 #include "parameters-inl.h"
+#include "quick_sums-inl.h"
 #include "stats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -130,14 +131,21 @@ HWY_INLINE NarrowRow gradient_row_of(const NarrowSaved& saved, double x0, int64_
 }
 HWY_INLINE WideRow gradient_row_of(const WideSaved& saved, double x0, int64_t /*d*/) { return from_saved(saved, x0); }
 
-// The same from the record of forward, or from x.
+// The record that forward made, where there is one that fits: dx of more than a half type is made from float64 sums.
+template <class T, class Saved>
+HWY_INLINE bool read_record(const BackwardTask& task, int64_t r, Saved& saved) {
+  if (!task.saved) return false;
+  memcpy(&saved, static_cast<const char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), sizeof(saved));
+  if constexpr (kHasQuickSums<T>)
+    if (!task.half_dx && may_be_quick(saved)) return false;
+  return true;
+}
+// The same from that, or from x.
 template <class T>
 HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
-  decltype(to_saved(row_statistics(x, task.d, task.eps))) saved;
-  if (task.saved)
-    memcpy(&saved, static_cast<const char*>(task.saved) + r * static_cast<int64_t>(sizeof(saved)), sizeof(saved));
-  else
-    saved = to_saved(row_statistics(x, task.d, task.eps));
+  decltype(record_of(x, task.d, task.eps)) saved;
+  if (!read_record<T>(task, r, saved))
+    saved = task.half_dx ? record_of(x, task.d, task.eps) : to_saved(row_statistics(x, task.d, task.eps));
   return gradient_row_of(saved, first_element(x), task.d);
 }
 
@@ -215,13 +223,17 @@ HWY_INLINE hn::Vec<D> first_elements(D f64, const T* x, HWY_MAYBE_UNUSED int64_t
 struct LaneRows {
   VF64 lo, rstd;
 };
-// gradient_row_of() of their records. False, and nothing made, when one is exact.
+// gradient_row_of() of their records. False, and nothing made, when one is exact, or may not fit (read_record()).
 template <class T>
 HWY_INLINE bool lane_rows_of_records(const BackwardTask& task, int64_t first, LaneRows& lanes, GradRow* grads) {
   const F64 f64;
   VF64 m;
   hn::LoadInterleaved2(f64, static_cast<const double*>(task.saved) + 2 * first, m, lanes.rstd);
   if (!hn::AllTrue(f64, hn::Gt(lanes.rstd, hn::Zero(f64)))) return false;
+  if constexpr (kHasQuickSums<T>)
+    if (!task.half_dx)
+      for (int64_t k = 0; k < static_cast<int64_t>(kF64Lanes); ++k)
+        if (may_be_quick(static_cast<const NarrowSaved*>(task.saved)[first + k])) return false;
   HWY_ALIGN double x0[kF64Lanes], mean[kF64Lanes];
   HWY_ALIGN float hi[kF64Lanes], r[kF64Lanes], b[kF64Lanes];
   const VF64 x0_lanes = first_elements(f64, static_cast<const T*>(task.x) + first * task.x_stride, task.x_stride);

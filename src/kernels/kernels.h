@@ -57,8 +57,9 @@ struct Part {
 struct LongRow {
   int32_t step;  // the kernels' business
   bool backward;
-  bool statistics;  // forward: wanted, by y's type apart from what finishes the row
-  QuickRow quick;   // bfloat16 to bfloat16
+  bool statistics;  // those from float64 sums are needed, for what is wanted or for y
+  bool records;     // the record is needed
+  QuickRow quick;   // bfloat16 rows
   GradRow grad;
 };
 struct LongRowKernels {

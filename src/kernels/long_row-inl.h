@@ -16,7 +16,7 @@ namespace truenorm {
 namespace HWY_NAMESPACE {
 
 enum Step : int32_t {
-  kQuickSums,  // bfloat16 rows to bfloat16: x, x*x in float32
+  kQuickSums,  // bfloat16 rows: x, x*x in float32
   kRawSums,  // narrow rows: x, x*x; float64 rows: x*pre
   kCentred,  // c, c*c of float64 rows, and of narrow ones that are exact
   kGradient,
@@ -44,18 +44,21 @@ struct LongRowOf {
   template <class O>
   static void begin_forward(const ForwardTask& task, LongRow& row) {
     row.backward = false;
-    row.statistics = task.mean || task.var || task.rstd || task.saved;
+    row.statistics = wants_statistics(task) || (task.y && !kIsQuick<T, O>);
+    row.records = task.saved;
     begin(static_cast<const T*>(task.x), row);
-    if (kIsQuick<T, O> && task.y && task.d >= kLeastQuick) row.step = kQuickSums;
+    if (has_quick_sums<T>(task.d) && (row.records || (task.y && kIsQuick<T, O>))) row.step = kQuickSums;
   }
   static void begin_backward(const BackwardTask& task, LongRow& row) {
     row.backward = true;
     const T* x = static_cast<const T*>(task.x);
     begin(x, row);
     if constexpr (sizeof(T) == 2) grad(row).half_dx = task.half_dx;
-    if (task.saved) {
-      decltype(to_saved(grad(row).row)) saved;
-      memcpy(&saved, task.saved, sizeof(saved));
+    row.statistics = false;
+    row.records = true;
+    if (task.half_dx && has_quick_sums<T>(task.d)) row.step = kQuickSums;
+    decltype(to_saved(grad(row).row)) saved;
+    if (read_record<T>(task, 0, saved)) {
       grad(row).row = gradient_row_of(saved, first_element(x), task.d);
       row.step = kGradient;
     }
@@ -67,7 +70,7 @@ struct LongRowOf {
     const T* x = static_cast<const T*>(x_row) + begin;
     const int64_t n = end - begin;
     if (row.step == kQuickSums) {
-      if constexpr (kIsQuick<T, T>) part.sums = quick_sums(x, n);
+      if constexpr (kHasQuickSums<T>) part.sums = quick_sums(x, n);
     } else if (row.step == kRawSums) {
       if constexpr (kWide) part.sums = {wide_sum(x, n, grad(row).row.pre), 0.0};
       else part.sums = raw_sums(x, n);
@@ -119,8 +122,8 @@ struct LongRowOf {
       if (wide_row_needs_mean(sums, d, g.row)) return true;
       wide_row_from_sums(sums, d, eps, g.row);
     } else if (row.step == kQuickSums) {
-      if constexpr (kIsQuick<T, T>) row.quick = quick_row_from_sums(tree.total().sums, d, eps);
-      if (!row.quick.enough || row.statistics) {
+      if constexpr (kHasQuickSums<T>) row.quick = quick_row_from_sums(tree.total().sums, g.row.x0, d, eps);
+      if (row.statistics || !(row.records ? row.quick.recorded : row.quick.enough)) {
         row.step = kRawSums;
         return true;
       }
@@ -139,15 +142,20 @@ struct LongRowOf {
     }
     row.step = kDone;
     if (row.backward) {
-      g.row = gradient_row_of(to_saved(g.row), g.row.x0, d);
+      g.row = gradient_row_of(record(row), g.row.x0, d);
       row.step = kGradient;
     }
     return row.step != kDone;
   }
 
+  static auto record(const LongRow& row) {
+    if constexpr (kHasQuickSums<T>)
+      if (row.quick.recorded) return row.quick.saved;
+    return to_saved(grad(row).row);
+  }
   static void store_statistics(const ForwardTask& task, const LongRow& row) {
-    if (!row.statistics) return;
     HWY_NAMESPACE::store_statistics(task, 0, grad(row).row);
+    if (task.saved) store_record(task, 0, record(row));
   }
 
   template <class O>

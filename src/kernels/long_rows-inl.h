@@ -19,7 +19,7 @@ template <class T, class O>
 HWY_NOINLINE void forward_long_rows(const ForwardTask& task, Parameter<T>& gamma, Parameter<T>& beta, bool finite) {
   const int64_t d = task.d, group = kIsQuick<T, O> || gamma.converts() || beta.converts() ? group_rows<T>(d) : 1;
   const bool streams = task.traffic.past_caches;
-  const bool wants_statistics = task.mean || task.var || task.rstd || task.saved;
+  const bool quick_y = kIsQuick<T, O> && task.y && has_quick_sums<T>(d), quick_record = task.saved && has_quick_sums<T>(d);
   NarrowRow row[kBatch];
   QuickRow quick[kBatch] = {};
   SplitParameters<kIsQuick<T, O> ? kColumns : 1> parameters;
@@ -29,11 +29,13 @@ HWY_NOINLINE void forward_long_rows(const ForwardTask& task, Parameter<T>& gamma
     const int64_t ahead = task.traffic.from_memory && first + 2 * group <= task.rows ? group * task.x_stride : 0;
     for (int64_t k = 0; k < rows; ++k) {
       const T* const x_row = x + k * task.x_stride;
-      if constexpr (kIsQuick<T, O>)
-        if (task.y && d >= kLeastQuick) quick[k] = quick_row_from_sums(quick_sums(x_row, d, ahead), d, task.eps);
-      if (quick[k].enough && !wants_statistics) continue;
-      row[k] = row_statistics(x_row, d, task.eps, kIsQuick<T, O> ? 0 : ahead);
-      store_statistics(task, first + k, row[k]);
+      if (quick_y || quick_record) quick[k] = quick_row_of(x_row, d, task.eps, ahead);
+      const bool finishes = quick_y ? quick[k].enough : task.y == nullptr, records = !task.saved || quick[k].recorded;
+      if (!finishes || !records || wants_statistics(task)) {
+        row[k] = row_statistics(x_row, d, task.eps, quick_y || quick_record ? 0 : ahead);
+        store_statistics(task, first + k, row[k]);
+      }
+      if (task.saved) store_record(task, first + k, quick[k].recorded ? quick[k].saved : to_saved(row[k]));
     }
     if (task.y == nullptr) continue;
     O* const y = static_cast<O*>(task.y) + first * task.y_stride;

@@ -193,25 +193,31 @@ class ShortRows {
         scalars.square_sum[k] = fold_vector(batch.q[k]);
       }
     }
-    const bool wants_statistics = task_.mean || task_.var || task_.rstd || task_.saved;
-    if (wants_statistics)  // else nobody looks at it
+    const bool statistics = wants_statistics(task_);
+    if (statistics || task_.saved)  // else nobody looks at it
       for (size_t k = 0; k < rows; ++k) scalars.x0[k] = first_element(x_of(batch, static_cast<int64_t>(k)));
     scalars_from_sums<Method::kQuick>(inv_d_, task_.eps, rows, scalars);
-    const bool all_plain = scalars.plain == (1u << rows) - 1;
-    if (all_plain && !wants_statistics) return;
-    if (all_plain && !Method::kQuick && !task_.mean && !task_.var && !task_.rstd) {  // records alone, as in training
-      for (size_t k = 0; k < rows; ++k) {
-        const NarrowSaved saved{scalars.m[k], scalars.rstd[k]};
-        memcpy(static_cast<NarrowSaved*>(task_.saved) + batch.first + static_cast<int64_t>(k), &saved, sizeof(saved));
-      }
+    const uint32_t all = (1u << rows) - 1;
+    if (!Method::kQuick && has_quick_sums<T>(d_)) scalars.recorded = 0;  // records are of sums that were not made here
+    // Records alone, as in training, or nothing.
+    const bool records = !task_.saved || scalars.recorded == all;
+    if (!statistics && scalars.plain == all && records) {
+      if (task_.saved)
+        for (size_t k = 0; k < rows; ++k) store_record(task_, batch.first + static_cast<int64_t>(k), NarrowSaved{scalars.m[k], scalars.rstd[k]});
       return;
     }
     for (size_t k = 0; k < rows; ++k) {
-      const bool enough = scalars.plain >> k & 1;
+      const bool enough = scalars.plain >> k & 1, recorded = scalars.recorded >> k & 1;
+      const T* const x = x_of(batch, static_cast<int64_t>(k));
+      const int64_t r = batch.first + static_cast<int64_t>(k);
       // Statistics are to float64's accuracy, so that of a quick row they are made apart.
-      if (!enough || Method::kQuick) batch.other[k] = Method::other_row(x_of(batch, static_cast<int64_t>(k)), scalars, k, d_, task_.eps);
-      if (wants_statistics)
-        store_statistics(task_, batch.first + static_cast<int64_t>(k), enough && !Method::kQuick ? plain_row(scalars, k) : batch.other[k]);
+      const bool apart = !enough || (Method::kQuick && (statistics || (task_.saved && !recorded)));
+      if (apart) batch.other[k] = Method::other_row(x, scalars, k, d_, task_.eps);
+      const NarrowRow row = apart ? batch.other[k] : plain_row(scalars, k);
+      store_statistics(task_, r, row);
+      if (!task_.saved) continue;
+      if (recorded) store_record(task_, r, NarrowSaved{scalars.m[k], scalars.rstd[k]});
+      else store_record(task_, r, Method::kQuick ? to_saved(row) : record_of(x, d_, task_.eps, row));
     }
   }
 
@@ -239,7 +245,7 @@ HWY_NOINLINE void forward_narrow_rows(const ForwardTask& task) {
   const float* const g = gamma.block(0, d);
   const float* const b = beta.block(0, d);
   if constexpr (kIsQuick<T, O>) {
-    if (task.d >= kLeastQuick) {
+    if (has_quick_sums<T>(task.d)) {
       SplitParameters<kShortColumns> parameters;
       parameters.set(g, b, d);
       return ShortRows<QuickRows>(task, g, b, parameters.gamma, parameters.beta)();

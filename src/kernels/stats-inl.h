@@ -30,17 +30,25 @@ HWY_INLINE void plain_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* hi
   hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(lo, hn::PromoteTo(f64, r)))), f32, b_out);
 }
 
-// x_hat = fma(x, r, b) of quick rows.
+// x_hat = fma(x, r, b) of quick rows. Returns r.
 template <class D>
-HWY_INLINE void quick_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* r_out, float* b_out) {
+HWY_INLINE hn::Vec<D> quick_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* r_out, float* b_out) {
   const hn::Rebind<float, D> f32;
   const auto r = hn::DemoteTo(f32, rstd);
+  const auto wide_r = hn::PromoteTo(f64, r);
   hn::StoreU(r, f32, r_out);
-  hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(mean, hn::PromoteTo(f64, r)))), f32, b_out);
+  hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(mean, wide_r))), f32, b_out);
+  return wide_r;
 }
 
+template <class D>
+HWY_INLINE uint32_t bits_of(D f64, hn::Mask<D> mask) {
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(f64, mask, bits);
+  return bits[0] & ((1u << hn::MaxLanes(D())) - 1);
+}
 // Rows k, ... of a batch, one a lane. They are plain, or quick, when these sums were enough: |mean| below 3.9 standard
-// deviations, or 2.6, nothing near float32's limits.
+// deviations, or 2.6, nothing near float32's limits. Quick sums are enough for the record where |mean| is below half a one.
 template <bool kQuick, class D>
 HWY_INLINE void scalars_of_lanes(D f64, double inv_d, double eps, size_t k, NarrowBatch& batch) {
   const auto n = hn::Set(f64, inv_d);
@@ -52,19 +60,24 @@ HWY_INLINE void scalars_of_lanes(D f64, double inv_d, double eps, size_t k, Narr
   const auto rstd = hn::Div(hn::Set(f64, 1.0), hn::Sqrt(spread));
   hn::Store(mean, f64, batch.mean + k);
   hn::Store(var, f64, batch.var + k);
-  hn::Store(rstd, f64, batch.rstd + k);
   hn::Store(hn::Sub(mean, hn::Load(f64, batch.x0 + k)), f64, batch.m + k);
-  if constexpr (kQuick) quick_scalars(f64, mean, rstd, batch.r + k, batch.b + k);
-  else plain_scalars(f64, mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
-  const auto plain = hn::And(hn::Le(q, hn::Mul(hn::Set(f64, kQuick ? 8.0 : 16.0), M2)),
-                             hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100))));
-  uint8_t bits[8] = {};
-  hn::StoreMaskBits(f64, plain, bits);
-  batch.plain |= (bits[0] & ((1u << hn::MaxLanes(D())) - 1)) << k;
+  const auto in_range = hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100)));
+  const auto ratio_within = [&](double limit) { return hn::And(in_range, hn::Le(q, hn::Mul(hn::Set(f64, limit), M2))); };
+  if constexpr (kQuick) {
+    hn::Store(quick_scalars(f64, mean, rstd, batch.r + k, batch.b + k), f64, batch.rstd + k);
+    batch.plain |= bits_of(f64, ratio_within(8.0)) << k;
+    batch.recorded |= bits_of(f64, ratio_within(1.25)) << k;
+  } else {
+    hn::Store(rstd, f64, batch.rstd + k);
+    plain_scalars(f64, mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
+    const uint32_t plain = bits_of(f64, ratio_within(16.0)) << k;
+    batch.plain |= plain;
+    batch.recorded |= plain;
+  }
 }
 template <bool kQuick>
 HWY_INLINE void scalars_from_sums(double inv_d, double eps, size_t rows, NarrowBatch& batch) {
-  batch.plain = 0;
+  batch.plain = batch.recorded = 0;
   size_t k = 0;
   for (; k + kF64Lanes <= rows; k += kF64Lanes) scalars_of_lanes<kQuick>(F64(), inv_d, eps, k, batch);
   for (; k < rows; ++k) scalars_of_lanes<kQuick>(hn::CappedTag<double, 1>(), inv_d, eps, k, batch);
@@ -191,6 +204,10 @@ HWY_INLINE NarrowSaved to_saved(const NarrowRow& row) {
 }
 HWY_INLINE WideSaved to_saved(const WideRow& row) { return {row.mean, row.mean_lo, row.rstd}; }
 
+// Whether float32 sums may have made it. Of other records this holds by chance, and then costs the sums over the row.
+HWY_INLINE bool may_be_quick(const NarrowSaved& saved) {
+  return saved.rstd > 0 && static_cast<double>(static_cast<float>(saved.rstd)) == saved.rstd;
+}
 HWY_INLINE NarrowRow from_saved(const NarrowSaved& saved, double x0) {
   NarrowRow row;
   row.x0 = x0;

@@ -48,18 +48,30 @@ struct NarrowRow {
 };
 
 // The same of a few rows side by side, as vectors make it. Bit k of `plain`: row k is plain; others are summed again.
+// Bit k of `recorded`: m and rstd are its record.
 inline constexpr int64_t kBatch = 8, kShortBatch = 16;
 struct NarrowBatch {
   alignas(64) double sum[kShortBatch], square_sum[kShortBatch], x0[kShortBatch];
   alignas(64) double mean[kShortBatch], var[kShortBatch], rstd[kShortBatch], m[kShortBatch];
   alignas(64) float hi[kShortBatch], r[kShortBatch], b[kShortBatch];
-  uint32_t plain;
+  uint32_t plain, recorded;
 };
 
-// What the finish of a bfloat16 row needs whose float32 sums were enough: x_hat = fma(x, r, b).
+// What forward keeps of a row for backward. The sign bit of rstd marks exact rows. Made from
+// float32 sums, rstd is a float32 number.
+struct NarrowSaved {
+  double m, rstd;
+};
+struct WideSaved {
+  double hi, lo, rstd;
+};
+
+// What the finish of a bfloat16 row needs whose float32 sums were enough: x_hat = fma(x, r, b). Its record where they were
+// enough for that, too; then they were for y.
 struct QuickRow {
   float r, b;
-  bool enough;
+  bool enough, recorded;
+  NarrowSaved saved;
 };
 
 // What the finish of a float64 row needs: x_hat = ((x*pre - hi)*post - lo) * r, pre = post = 1 when plain.
@@ -84,14 +96,6 @@ struct WideGrad {
 union GradRow {
   NarrowGrad narrow;
   WideGrad wide;
-};
-
-// What forward keeps of a row for backward. The sign bit of rstd marks exact rows.
-struct NarrowSaved {
-  double m, rstd;
-};
-struct WideSaved {
-  double hi, lo, rstd;
 };
 
 }  // namespace truenorm

@@ -7,6 +7,7 @@ import numpy as np
 
 PRECISION = {"float64": (53, -1074), "float32": (24, -149), "float16": (11, -24), "bfloat16": (8, -133)}
 H = {"float64": 2.0**-47, "float32": 2.0**-44, "float16": 2.0**-44, "bfloat16": 2.0**-44}
+H_OF_GRADIENTS = H | {"bfloat16": 2.0**-17}  # with dx of x's type, or none
 
 
 def name_of(array):
@@ -100,7 +101,7 @@ class Truth:
         dx = r * (g - mean(g) - h * mean(gh))
         units = 16 if self.dtype == "float64" else 8 if self.dtype == "float32" else 0.51
         d = r * (np.abs(g) + mean(np.abs(g)) + np.abs(h) * mean(np.abs(gh)))
-        row_terms = H[self.dtype] * r * (
+        row_terms = H_OF_GRADIENTS[self.dtype] * r * (
             mean(np.abs(g)) * (1 + big * np.abs(h)) + mean(np.abs(gh)) * (big + np.abs(h))
         )
         row_terms += 2 * self.least() * r * (1 + np.abs(h)) * (1 + (1 + r) * mean(np.abs(g)))
@@ -120,7 +121,8 @@ class Truth:
         """((dgamma, bound), (dbeta, bound)) for parameters of this shape, rounded to this type."""
         dy = wide(dy)
         units = {"float64": (16, 16), "float32": (5, 1)}.get(dtype, (0.51, 0.51))
-        noise = self.gathered(np.abs(dy) * (H[self.dtype] * self.largest + self.least() * (1 + self.rstd)), parameter)
+        row_terms = H_OF_GRADIENTS[self.dtype] * self.largest + self.least() * (1 + self.rstd)
+        noise = self.gathered(np.abs(dy) * row_terms, parameter)
         dgamma = self.gathered(dy * self.x_hat, parameter)
         dbeta = self.gathered(dy, parameter)
         gamma_size, beta_size = self.gathered(np.abs(dy * self.x_hat), parameter), self.gathered(np.abs(dy), parameter)
