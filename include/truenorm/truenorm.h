@@ -169,7 +169,7 @@ typedef struct truenorm_options {
  * Error, with W = |gamma*x_hat| + |beta| and X the largest |x_hat| of the row, for every finite input with W below the
  * largest finite number: at most N ulp(W) + h*|gamma|*X with
  *   to float32            N = 4 (3 when gamma = 1 and beta = 0), h = 2^-44
- *   to float16, bfloat16  N = 0.51,                              h = 2^-44
+ *   to float16, bfloat16  N = 0.51,                              h = 2^-44; bfloat16 x to bfloat16 2^-17
  *   to float64            N = 16,                                h = 2^-47, and 2^-1074*|gamma| more
  *
  * Special values: a constant row and d = 1 give exactly beta when eps > 0; zero variance with eps = 0 gives NaN. NaN or
@@ -201,8 +201,8 @@ TRUENORM_API truenorm_status truenorm_layer_norm_forward(const truenorm_shape* s
  *            are summed over, the same ones in both; NULL sums over all rows. Both are added to what is there with
  *            TRUENORM_ACCUMULATE.
  *
- * Errors, with D = rstd*(|g| + mean|g| + |x_hat|*mean|g*x_hat|), h as in forward and
- * R = h*rstd*(mean|g|*(1 + X*|x_hat|) + mean|g*x_hat|*(X + |x_hat|)):
+ * Errors, with D = rstd*(|g| + mean|g| + |x_hat|*mean|g*x_hat|), h = 2^-44 (float64 2^-47; bfloat16 x with dx in bfloat16
+ * or not wanted 2^-17) and R = h*rstd*(mean|g|*(1 + X*|x_hat|) + mean|g*x_hat|*(X + |x_hat|)):
  *   float32   dx 8 ulp(D) + R; dgamma 5 ulp(sum|dy*x_hat|) + h*sum|dy|*X; dbeta 1 ulp(sum|dy|); for any number of rows
  *   float64   16 ulp in place of 8, 5 and 1, and near the limits of float64 the terms of docs/numerics.md; sum|g| and
  *             sum|g*x_hat| of each row must be finite in float64

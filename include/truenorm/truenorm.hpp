@@ -215,7 +215,7 @@ struct Stats {
 //   eps          finite and >= 0, used as given
 //
 // Largest error: N ulp(|gamma*x_hat| + |beta|) + h*|gamma|*max|x_hat| of the row, where (N, h) is (4, 2^-44) for float y,
-// (0.51, 2^-44) for half y and (16, 2^-47) for double y. A constant row gives exactly beta when eps > 0; NaN or Inf in
+// (0.51, 2^-44) for half y (bfloat16 x to bfloat16: 2^-17) and (16, 2^-47) for double y. A constant row gives exactly beta when eps > 0; NaN or Inf in
 // x makes its row NaN and no other. A row's bits depend on that row, gamma, beta, eps and the types alone.
 //
 // Throws Error; the statuses are those of truenorm_layer_norm_forward, where the whole contract stands, and
