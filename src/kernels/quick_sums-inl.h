@@ -82,13 +82,28 @@ HWY_INLINE Sums quick_sums(const BFloat16* HWY_RESTRICT x, int64_t n, int64_t ah
   }
   return tree.total();
 }
+// Quick rows whose sums are enough for the record, too: |mean| is below half a standard deviation. Not made with the other
+// scalars, which costs rows without records 1 to 2 percent.
+template <class D>
+HWY_INLINE uint32_t recorded_lanes(D f64, size_t k, const NarrowBatch& batch) {
+  const auto q = hn::Load(f64, batch.square_sum + k);
+  const auto M2 = hn::Sub(q, hn::Mul(hn::Load(f64, batch.sum + k), hn::Load(f64, batch.mean + k)));
+  return bits_of(f64, hn::Le(q, hn::Mul(hn::Set(f64, 1.25), M2))) << k;
+}
+HWY_INLINE uint32_t recorded_rows(size_t rows, const NarrowBatch& batch) {
+  uint32_t recorded = 0;
+  size_t k = 0;
+  for (; k + kF64Lanes <= rows; k += kF64Lanes) recorded |= recorded_lanes(F64(), k, batch);
+  for (; k < rows; ++k) recorded |= recorded_lanes(hn::CappedTag<double, 1>(), k, batch);
+  return recorded & batch.plain;
+}
 HWY_INLINE QuickRow quick_row_from_sums(const Sums& sums, double x0, int64_t d, double eps) {
   NarrowBatch batch;
   batch.sum[0] = sums.a;
   batch.square_sum[0] = sums.b;
   batch.x0[0] = x0;
   scalars_from_sums<true>(1.0 / static_cast<double>(d), eps, 1, batch);
-  return {batch.r[0], batch.b[0], (batch.plain & 1) != 0, (batch.recorded & 1) != 0, {batch.m[0], batch.rstd[0]}};
+  return {batch.r[0], batch.b[0], (batch.plain & 1) != 0, recorded_rows(1, batch) != 0, {batch.m[0], batch.rstd[0]}};
 }
 // Neither enough nor recorded: of other rows, too.
 template <class T>
@@ -99,12 +114,6 @@ HWY_INLINE QuickRow quick_row_of(const T* x, int64_t d, double eps, int64_t ahea
 }
 
 // ---------------------------------------------------------------- the record of a row
-// With the float64 statistics at hand, or from nothing.
-template <class T>
-HWY_NOINLINE NarrowSaved record_of(const T* x, int64_t d, double eps, const NarrowRow& row) {
-  const QuickRow quick = quick_row_of(x, d, eps);
-  return quick.recorded ? quick.saved : to_saved(row);
-}
 template <class T>
 HWY_NOINLINE auto record_of(const T* x, int64_t d, double eps) {
   if constexpr (kHasQuickSums<T>) {

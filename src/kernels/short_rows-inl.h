@@ -197,28 +197,43 @@ class ShortRows {
     if (statistics || task_.saved)  // else nobody looks at it
       for (size_t k = 0; k < rows; ++k) scalars.x0[k] = first_element(x_of(batch, static_cast<int64_t>(k)));
     scalars_from_sums<Method::kQuick>(inv_d_, task_.eps, rows, scalars);
+    NarrowBatch quick;
+    const NarrowBatch* records = &scalars;  // where their m and rstd are, of those in `recorded`
+    if constexpr (kHasQuickSums<T> && !Method::kQuick) {
+      if (task_.saved && has_quick_sums<T>(d_)) {
+        set_quick_scalars(batch, quick);
+        records = &quick;
+      }
+    }
     const uint32_t all = (1u << rows) - 1;
-    if (!Method::kQuick && has_quick_sums<T>(d_)) scalars.recorded = 0;  // records are of sums that were not made here
-    // Records alone, as in training, or nothing.
-    const bool records = !task_.saved || scalars.recorded == all;
-    if (!statistics && scalars.plain == all && records) {
-      if (task_.saved)
-        for (size_t k = 0; k < rows; ++k) store_record(task_, batch.first + static_cast<int64_t>(k), NarrowSaved{scalars.m[k], scalars.rstd[k]});
+    const uint32_t recorded = !task_.saved ? all : has_quick_sums<T>(d_) ? recorded_rows(rows, *records) : records->plain;
+    if (!statistics && scalars.plain == all && recorded == all) {  // at most records, as in training
+      for (size_t k = 0; task_.saved && k < rows; ++k)
+        store_record(task_, batch.first + static_cast<int64_t>(k), record(*records, k));
       return;
     }
     for (size_t k = 0; k < rows; ++k) {
-      const bool enough = scalars.plain >> k & 1, recorded = scalars.recorded >> k & 1;
-      const T* const x = x_of(batch, static_cast<int64_t>(k));
+      const bool enough = scalars.plain >> k & 1, is_recorded = recorded >> k & 1;
       const int64_t r = batch.first + static_cast<int64_t>(k);
       // Statistics are to float64's accuracy, so that of a quick row they are made apart.
-      const bool apart = !enough || (Method::kQuick && (statistics || (task_.saved && !recorded)));
-      if (apart) batch.other[k] = Method::other_row(x, scalars, k, d_, task_.eps);
+      const bool apart = !enough || (Method::kQuick && (statistics || !is_recorded));
+      if (apart) batch.other[k] = Method::other_row(x_of(batch, static_cast<int64_t>(k)), scalars, k, d_, task_.eps);
       const NarrowRow row = apart ? batch.other[k] : plain_row(scalars, k);
       store_statistics(task_, r, row);
-      if (!task_.saved) continue;
-      if (recorded) store_record(task_, r, NarrowSaved{scalars.m[k], scalars.rstd[k]});
-      else store_record(task_, r, Method::kQuick ? to_saved(row) : record_of(x, d_, task_.eps, row));
+      if (task_.saved) store_record(task_, r, is_recorded ? record(*records, k) : to_saved(row));
     }
+  }
+  static HWY_INLINE NarrowSaved record(const NarrowBatch& batch, size_t k) { return {batch.m[k], batch.rstd[k]}; }
+  // For the records of rows whose y is of other sums.
+  HWY_NOINLINE void set_quick_scalars(const Batch& batch, NarrowBatch& quick) const {
+    for (int64_t k = 0; k < batch.rows; ++k) {
+      const T* const x = x_of(batch, k);
+      const Sums sums = quick_sums(x, d_);
+      quick.sum[k] = sums.a;
+      quick.square_sum[k] = sums.b;
+      quick.x0[k] = first_element(x);
+    }
+    scalars_from_sums<true>(inv_d_, task_.eps, static_cast<size_t>(batch.rows), quick);
   }
 
   const ForwardTask& task_;

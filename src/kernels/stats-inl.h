@@ -48,7 +48,7 @@ HWY_INLINE uint32_t bits_of(D f64, hn::Mask<D> mask) {
   return bits[0] & ((1u << hn::MaxLanes(D())) - 1);
 }
 // Rows k, ... of a batch, one a lane. They are plain, or quick, when these sums were enough: |mean| below 3.9 standard
-// deviations, or 2.6, nothing near float32's limits. Quick sums are enough for the record where |mean| is below half a one.
+// deviations, or 2.6, nothing near float32's limits.
 template <bool kQuick, class D>
 HWY_INLINE void scalars_of_lanes(D f64, double inv_d, double eps, size_t k, NarrowBatch& batch) {
   const auto n = hn::Set(f64, inv_d);
@@ -61,23 +61,19 @@ HWY_INLINE void scalars_of_lanes(D f64, double inv_d, double eps, size_t k, Narr
   hn::Store(mean, f64, batch.mean + k);
   hn::Store(var, f64, batch.var + k);
   hn::Store(hn::Sub(mean, hn::Load(f64, batch.x0 + k)), f64, batch.m + k);
-  const auto in_range = hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100)));
-  const auto ratio_within = [&](double limit) { return hn::And(in_range, hn::Le(q, hn::Mul(hn::Set(f64, limit), M2))); };
   if constexpr (kQuick) {
     hn::Store(quick_scalars(f64, mean, rstd, batch.r + k, batch.b + k), f64, batch.rstd + k);
-    batch.plain |= bits_of(f64, ratio_within(8.0)) << k;
-    batch.recorded |= bits_of(f64, ratio_within(1.25)) << k;
   } else {
     hn::Store(rstd, f64, batch.rstd + k);
     plain_scalars(f64, mean, rstd, batch.hi + k, batch.r + k, batch.b + k);
-    const uint32_t plain = bits_of(f64, ratio_within(16.0)) << k;
-    batch.plain |= plain;
-    batch.recorded |= plain;
   }
+  const auto plain = hn::And(hn::Le(q, hn::Mul(hn::Set(f64, kQuick ? 8.0 : 16.0), M2)),
+                             hn::And(hn::Ge(var, hn::Set(f64, 0x1p-100)), hn::Le(spread, hn::Set(f64, 0x1p100))));
+  batch.plain |= bits_of(f64, plain) << k;
 }
 template <bool kQuick>
 HWY_INLINE void scalars_from_sums(double inv_d, double eps, size_t rows, NarrowBatch& batch) {
-  batch.plain = batch.recorded = 0;
+  batch.plain = 0;
   size_t k = 0;
   for (; k + kF64Lanes <= rows; k += kF64Lanes) scalars_of_lanes<kQuick>(F64(), inv_d, eps, k, batch);
   for (; k < rows; ++k) scalars_of_lanes<kQuick>(hn::CappedTag<double, 1>(), inv_d, eps, k, batch);

@@ -48,13 +48,12 @@ struct NarrowRow {
 };
 
 // The same of a few rows side by side, as vectors make it. Bit k of `plain`: row k is plain; others are summed again.
-// Bit k of `recorded`: m and rstd are its record.
 inline constexpr int64_t kBatch = 8, kShortBatch = 16;
 struct NarrowBatch {
   alignas(64) double sum[kShortBatch], square_sum[kShortBatch], x0[kShortBatch];
   alignas(64) double mean[kShortBatch], var[kShortBatch], rstd[kShortBatch], m[kShortBatch];
   alignas(64) float hi[kShortBatch], r[kShortBatch], b[kShortBatch];
-  uint32_t plain, recorded;
+  uint32_t plain;
 };
 
 // What forward keeps of a row for backward. The sign bit of rstd marks exact rows. Made from
