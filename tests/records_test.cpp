@@ -129,6 +129,16 @@ TEST(Records, NoBitDependsOnWhoMadeThem) {
   }
 }
 
+TEST(Records, KeepTheBounds) {
+  for (const Size& size : kSizes) {
+    if (size.d > 3000) continue;
+    Operands o = around_the_limits(TRUENORM_BFLOAT16, size, true);
+    check_backward(o);
+    check_backward(o, {.dx_type = TRUENORM_FLOAT32});
+    check_backward(o, {.dx = false});
+  }
+}
+
 // That the rows above do lie on both sides: rstd of the one side is rounded to float32.
 TEST(Records, OfBothWays) {
   for (const Size& size : kSizes) {
