@@ -29,12 +29,9 @@ Operand make_operand(const char* name, const truenorm_shape& shape, const Given&
 
 ByteRows byte_rows(const truenorm_shape& shape, const Operand& operand, bool summed) {
   const int64_t size = static_cast<int64_t>(truenorm_dtype_size(operand.dtype));
-  ByteRows rows{reinterpret_cast<intptr_t>(operand.data), shape.d * size, 0, {}, {}};
-  for (int32_t k = 0; k < shape.rank; ++k) {
-    if (summed && operand.strides[k] == 0 && shape.dims[k] > 0) continue;
-    rows.dims[rows.rank] = shape.dims[k];
-    rows.strides[rows.rank++] = operand.strides[k] * size;
-  }
+  ByteRows rows(operand.data, shape.d * size);
+  for (int32_t k = 0; k < shape.rank; ++k)
+    if (!(summed && operand.strides[k] == 0 && shape.dims[k] > 0)) rows.add(shape.dims[k], operand.strides[k] * size);
   return rows;
 }
 
@@ -185,8 +182,7 @@ truenorm_status check_overlap(const truenorm_shape& shape, const Operand& output
 truenorm_status check_overlap(const truenorm_shape& shape, const Operand& output, const char* name, const void* data,
                               std::size_t bytes) {
   if (!output.data || !data || bytes == 0) return TRUENORM_OK;
-  const ByteRows array{reinterpret_cast<intptr_t>(data), static_cast<int64_t>(bytes), 0, {}, {}};
-  if (!overlap(byte_rows(shape, output, false), array)) return TRUENORM_OK;
+  if (!overlap(byte_rows(shape, output, false), ByteRows(data, static_cast<int64_t>(bytes)))) return TRUENORM_OK;
   return fail(TRUENORM_OVERLAP, "%s at %p overlaps %s at %p; expected no overlap", output.name, output.data, name, data);
 }
 

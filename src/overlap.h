@@ -7,8 +7,14 @@
 
 namespace truenorm {
 
-// Rows of `bytes` bytes at data + sum(index * strides), strides in bytes.
+// Rows of `bytes` bytes at data + sum(index * strides), strides in bytes. Dimensions beyond `rank` are not set: setting
+// them cost a call of a few rows a third of a microsecond.
 struct ByteRows {
+  ByteRows(const void* at, int64_t row_bytes) : data(reinterpret_cast<intptr_t>(at)), bytes(row_bytes), rank(0) {}
+  void add(int64_t dim, int64_t stride) {
+    dims[rank] = dim;
+    strides[rank++] = stride;
+  }
   intptr_t data;
   int64_t bytes;
   int32_t rank;
