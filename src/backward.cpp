@@ -26,7 +26,9 @@ enum { kDgamma = kOperands, kDbeta, kGroupOperands };
 class Backward {
  public:
   Backward(const BackwardCall& call, const Options& options)
-      : call_(call), options_(options), kernels_(kernels_of(call.x.dtype, options.isa_level)), d_(call.shape.d),
+      : call_(call), options_(options),
+        kernels_(kernels_of(call.x.dtype, options.isa_level, call.shape.d, call.dy.dtype == call.x.dtype && call.dx.dtype == call.x.dtype)),
+        d_(call.shape.d),
         wide_(call.x.dtype == TRUENORM_FLOAT64), dy_variant_(call.dy.dtype != call.x.dtype),
         dx_variant_(call.dx.data && call.dx.dtype != call.x.dtype), in_pieces_(options.rows_in_all > 0) {
     int64_t record = row_count(call.shape);

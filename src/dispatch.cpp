@@ -136,7 +136,20 @@ truenorm_status select_isa(const char* cap, int* level) {
   return TRUENORM_OK;
 }
 
-const TypeKernels& kernels_of(truenorm_dtype type, int level) {
+namespace {
+
+// Rows of 8 and 24 features are whole vectors of AVX2, for which there are kernels, but not of AVX-512 (Zen 5, GB/s, float32,
+// 8 features: forward 10 and 20, backward 4 and 10; 24: 31 and 43, 11 and 19). All levels give the same bits.
+int level_for(truenorm_dtype type, int level, int64_t d, bool one_type) {
+  if (type == TRUENORM_FLOAT64 || !one_type || (d != 8 && d != 24)) return level;
+  const int avx2 = level_named("avx2");  // without that name or level: the last one or none
+  return avx2 > level && !std::strcmp(level_name(avx2), "avx2") ? avx2 : level;
+}
+
+}  // namespace
+
+const TypeKernels& kernels_of(truenorm_dtype type, int best, int64_t d, bool one_type) {
+  const int level = level_for(type, best, d, one_type);
   switch (type) {
     case TRUENORM_FLOAT64: return *kFloat64Kernels[level];
     case TRUENORM_FLOAT16: return *kFloat16Kernels[level];

@@ -10,7 +10,7 @@ namespace truenorm {
 // environment, if set). Fails on an unknown name.
 truenorm_status select_isa(const char* cap, int* level);
 
-// The kernels for rows of a valid type.
-const TypeKernels& kernels_of(truenorm_dtype type, int level);
+// The kernels for rows of d features of a valid type. one_type: all operands with rows are of that type.
+const TypeKernels& kernels_of(truenorm_dtype type, int level, int64_t d, bool one_type);
 
 }  // namespace truenorm

@@ -11,7 +11,8 @@ enum { kX, kY, kGamma, kBeta, kOperands };
 class Forward {
  public:
   Forward(const ForwardCall& call, const Options& options)
-      : call_(call), kernels_(kernels_of(call.x.dtype, options.isa_level)), variant_(call.y.dtype != call.x.dtype && call.y.data) {
+      : call_(call), kernels_(kernels_of(call.x.dtype, options.isa_level, call.shape.d, call.y.dtype == call.x.dtype)),
+        variant_(call.y.dtype != call.x.dtype && call.y.data) {
     for (int32_t k = 0; k < call.shape.rank; ++k)
       rows_.append(call.shape.dims[k], {call.x.strides[k], call.y.strides[k], call.gamma.strides[k], call.beta.strides[k]});
     const int64_t elements = rows_.count * call.shape.d;

@@ -19,9 +19,9 @@ inline Threads threads_for(const Threads& threads, int64_t bytes) {
 }
 
 // Inputs of more than a core's caches come from memory; outputs of more than what is read again soon go there.
-inline constexpr int64_t kFromMemoryBytes = int64_t{1} << 20, kPastCachesBytes = int64_t{4} << 20;
+inline constexpr int64_t kFromMemoryBytes = int64_t{1} << 20, kPastCachesBytes = int64_t{4} << 20, kFarBytes = int64_t{32} << 20;
 inline Traffic traffic_of(int64_t input_bytes, int64_t output_bytes) {
-  return {input_bytes >= kFromMemoryBytes, output_bytes >= kPastCachesBytes};
+  return {input_bytes >= kFromMemoryBytes, output_bytes >= kPastCachesBytes, input_bytes + output_bytes >= kFarBytes};
 }
 
 // Tasks of whole units: four a thread, so that a thread that comes late or is disturbed does less.

@@ -65,53 +65,88 @@ inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, con
   gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
 }
 
-constexpr size_t kTogether = 2;
-// Two plain rows together: gamma and the totals are loaded once for them, the totals stored once. Stores are what limits
-// a row on its own: five vectors for one of dx.
-template <bool kStream, bool kAhead, class T, class G, class O>
-HWY_NOINLINE void gradient_plain_rows(const GradRow* grads, const T* x, int64_t x_stride, const G* dy, int64_t dy_stride,
-                                    const float* HWY_RESTRICT gamma, O* dx, int64_t dx_stride, double* HWY_RESTRICT dgamma,
-                                    double* HWY_RESTRICT dbeta, size_t n, int64_t ahead) {
+// One plain row or two together: gamma and the totals, if there are any, are loaded once for them, the totals stored once.
+// Stores are what limits a row on its own: five vectors for one of dx.
+constexpr int64_t kTogether = 2;
+template <class T, class G, class O>
+struct PlainRows {
+  const T* x;
+  const G* dy;
+  O* dx;
+  int64_t x_stride, dy_stride, dx_stride;
+  Ahead ahead;
+};
+template <int64_t kRows, bool kTotals, bool kStream, bool kAhead, class T, class G, class O>
+HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, const PlainRows<T, G, O>& given,
+                                    const float* HWY_RESTRICT gamma, double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n) {
   constexpr size_t kN = kPartVectors;
-  const PlainGradient gradient[kTogether] = {PlainGradient(grads[0].narrow), PlainGradient(grads[1].narrow)};
+  const PlainRows<T, G, O> rows = given;  // its own: a store of dx could change another
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    if constexpr (kAhead) {
-      TRUENORM_UNROLL
-      for (int64_t r = 0; r < static_cast<int64_t>(kTogether); ++r) prefetch(dy + ahead + r * dy_stride + i);
+    F64x16 dgamma_total, dbeta_total;
+    if constexpr (kTotals) {
+      dgamma_total = load(dgamma + i);
+      dbeta_total = load(dbeta + i);
     }
-    F64x16 dgamma_total = load(dgamma + i), dbeta_total = load(dbeta + i);
-    F32x16 out[kTogether];
+    F32x16 out[kRows];
     TRUENORM_UNROLL
-    for (int64_t r = 0; r < static_cast<int64_t>(kTogether); ++r) {
+    for (int64_t r = 0; r < kRows; ++r) {
       const PlainGradient& row = gradient[r];
-      const T* const x_row = x + r * x_stride + i;
-      const G* const dy_row = dy + r * dy_stride + i;
+      const T* const x_row = rows.x + r * rows.x_stride + i;
+      const G* const dy_row = rows.dy + r * rows.dy_stride + i;
+      if constexpr (kAhead) {
+        if (rows.ahead.x) prefetch(x_row + rows.ahead.x);
+        if (rows.ahead.dy) prefetch(dy_row + rows.ahead.dy);
+      }
       TRUENORM_UNROLL
       for (size_t k = 0; k < kParts; ++k) {
         const size_t at = k * kPartLanes;
         const F32Part c = row.c(load<kN>(x_row + at));
-        const F64Part dy_wide = load_f64<kN>(dy_row + at);
-        set_part(dgamma_total, k, add_exact_product(dy_wide, widen(row.x_hat_of(c)), part(dgamma_total, k)));
-        set_part(dbeta_total, k, part(dbeta_total, k) + dy_wide);
+        if constexpr (kTotals) {
+          const F64Part dy_wide = load_f64<kN>(dy_row + at);
+          set_part(dgamma_total, k, add_exact_product(dy_wide, widen(row.x_hat_of(c)), part(dgamma_total, k)));
+          set_part(dbeta_total, k, part(dbeta_total, k) + dy_wide);
+        }
         set_part(out[r], k, row.dx_of(c, load<kN>(gamma + i + at) * load<kN>(dy_row + at)));  // no NaN: plain rows are finite
       }
     }
     TRUENORM_UNROLL
-    for (int64_t r = 0; r < static_cast<int64_t>(kTogether); ++r) put<kStream>(out[r], dx + r * dx_stride + i);
-    store(dgamma_total, dgamma + i);
-    store(dbeta_total, dbeta + i);
+    for (int64_t r = 0; r < kRows; ++r) put<kStream>(out[r], rows.dx + r * rows.dx_stride + i);
+    if constexpr (kTotals) {
+      store(dgamma_total, dgamma + i);
+      store(dbeta_total, dbeta + i);
+    }
   }
+  return i;
+}
+template <int64_t kRows, bool kStream, bool kAhead, class T, class G, class O>
+HWY_NOINLINE void gradient_plain_rows(const GradRow* grads, const PlainRows<T, G, O>& rows, const float* HWY_RESTRICT gamma,
+                                      const Totals& totals, size_t n) {
+  const PlainGradient gradient[] = {PlainGradient(grads[0].narrow), PlainGradient(grads[kRows - 1].narrow)};
+  const size_t i = totals.dgamma ? gradient_sixteens<kRows, true, kStream, kAhead>(gradient, rows, gamma, totals.dgamma, totals.dbeta, n)
+                                 : gradient_sixteens<kRows, false, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
   if (i == n) return;
-  for (size_t r = 0; r < kTogether; ++r, x += x_stride, dy += dy_stride, dx += dx_stride)
-    store_n(gradient_lanes(gradient[r], load_n(x + i, n - i), load_n(dy + i, n - i), load_n(gamma + i, n - i), {dgamma + i, dbeta + i, nullptr, nullptr}),
-            dx + i, n - i);
+  TRUENORM_UNROLL
+  for (int64_t r = 0; r < kRows; ++r)
+    store_n(gradient_lanes(gradient[r], load_n(rows.x + r * rows.x_stride + i, n - i), load_n(rows.dy + r * rows.dy_stride + i, n - i),
+                           load_n(gamma + i, n - i), totals.at(static_cast<int64_t>(i))),
+            rows.dx + r * rows.dx_stride + i, n - i);
+}
+template <int64_t kRows, class T, class G, class O>
+HWY_INLINE void gradient_plain_rows(const GradRow* grads, const PlainRows<T, G, O>& rows, const float* gamma, const Totals& totals,
+                                    size_t n, bool streams) {
+  if (streams) {
+    if (rows.ahead.any()) return gradient_plain_rows<kRows, true, true>(grads, rows, gamma, totals, n);
+    return gradient_plain_rows<kRows, true, false>(grads, rows, gamma, totals, n);
+  }
+  if (rows.ahead.any()) return gradient_plain_rows<kRows, false, true>(grads, rows, gamma, totals, n);
+  gradient_plain_rows<kRows, false, false>(grads, rows, gamma, totals, n);
 }
 
 // All rows of a group, plain ones of kCount whole parts: the totals, if there are any, are loaded and stored once.
 template <size_t kCount, bool kTotals, bool kStream, class T>
 HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* HWY_RESTRICT gamma, int64_t first, int64_t rows,
-                                       const GradRow* grads) {
+                                       const GradRow* grads, const Ahead& ahead) {
   constexpr size_t kN = kPartVectors;
   F64Part dgamma[kCount], dbeta[kCount];
   if constexpr (kTotals) {
@@ -126,6 +161,8 @@ HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* HW
   T* dx = static_cast<T*>(task.dx) + first * task.dx_stride;
   for (int64_t r = 0; r < rows; ++r, x += task.x_stride, dy += task.dy_stride, dx += task.dx_stride) {
     const PlainGradient row(grads[r].narrow);
+    if (ahead.x) prefetch_parts<kCount>(x + ahead.x);
+    if (ahead.dy) prefetch_parts<kCount>(dy + ahead.dy);
     TRUENORM_UNROLL
     for (size_t k = 0; k < kCount; ++k) {
       const size_t at = k * kPartLanes;
@@ -149,13 +186,14 @@ HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* HW
 }
 template <size_t kCount, class T>
 HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* gamma, int64_t first, int64_t rows, const GradRow* grads) {
+  const Ahead ahead = fetched<T>(task, first + rows).with_columns;
   // Rows that follow one another fill the lines as they come.
   if (task.traffic.past_caches && task.dx_stride == task.d && before_stream(static_cast<T*>(task.dx)) == 0) {
-    if (task.dgamma) return gradient_rows_of_parts<kCount, true, true, T>(task, gamma, first, rows, grads);
-    return gradient_rows_of_parts<kCount, false, true, T>(task, gamma, first, rows, grads);
+    if (task.dgamma) return gradient_rows_of_parts<kCount, true, true, T>(task, gamma, first, rows, grads, ahead);
+    return gradient_rows_of_parts<kCount, false, true, T>(task, gamma, first, rows, grads, ahead);
   }
-  if (task.dgamma) return gradient_rows_of_parts<kCount, true, false, T>(task, gamma, first, rows, grads);
-  gradient_rows_of_parts<kCount, false, false, T>(task, gamma, first, rows, grads);
+  if (task.dgamma) return gradient_rows_of_parts<kCount, true, false, T>(task, gamma, first, rows, grads, ahead);
+  gradient_rows_of_parts<kCount, false, false, T>(task, gamma, first, rows, grads, ahead);
 }
 
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
@@ -178,34 +216,32 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
                        task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
   const bool stages = task.traffic.past_caches && task.dx && !streams;
   HWY_ALIGN O stage[kTogether * kColumns];
-  // dy is fetched here and x with the sums, so that memory has work in both; twice as far, because this takes longer.
-  const int64_t ahead = fetched_ahead<T>(task, first + rows, 2 * kAheadBytes).dy;
+  const Ahead ahead = fetched<T>(task, first + rows).with_columns;
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
     const Compute<T>* gamma_block = gamma.block(i, n);
     const Totals here = totals.at(i - begin);
-    for (int64_t r = first; r < first + rows;) {
-      const T* x = static_cast<const T*>(task.x) + r * task.x_stride + i;
-      const G* dy = static_cast<const G*>(task.dy) + r * task.dy_stride + i;
-      O* dx = task.dx ? static_cast<O*>(task.dx) + r * task.dx_stride + i : nullptr;
+    // Without totals there is little to share; ends of short rows then cost more than it brings (20 features: a third).
+    const bool shares = here.dgamma || n % kLanes == 0 || n >= (sizeof(T) == 2 ? 8 : 2) * kLanes;
+    int64_t together = 1;
+    for (int64_t r = 0; r < rows; r += together) {
+      const T* x = static_cast<const T*>(task.x) + (first + r) * task.x_stride + i;
+      const G* dy = static_cast<const G*>(task.dy) + (first + r) * task.dy_stride + i;
+      O* dx = task.dx ? static_cast<O*>(task.dx) + (first + r) * task.dx_stride + i : nullptr;
+      together = 1;
       if constexpr (sizeof(T) < 8) {
-        constexpr int64_t kTwo = static_cast<int64_t>(kTogether);
-        if (r + kTwo <= first + rows && here.dgamma && here.dbeta && dx && all_plain(grads + (r - first), kTwo)) {
-          const GradRow* const two = grads + (r - first);
-          O* const out = stages ? stage : dx;
-          const int64_t out_stride = stages ? kColumns : task.dx_stride;
-          const auto rows_at = streams ? (ahead ? gradient_plain_rows<true, true, T, G, O> : gradient_plain_rows<true, false, T, G, O>)
-                                       : (ahead ? gradient_plain_rows<false, true, T, G, O> : gradient_plain_rows<false, false, T, G, O>);
-          rows_at(two, x, task.x_stride, dy, task.dy_stride, gamma_block, out, out_stride, here.dgamma, here.dbeta, n, ahead);
+        if (dx && shares && !here.dgamma == !here.dbeta && all_plain(grads + r, 1)) {
+          if (r + 1 < rows && all_plain(grads + r + 1, 1)) together = kTogether;
+          const PlainRows<T, G, O> plain{x, dy, stages ? stage : dx, task.x_stride, task.dy_stride, stages ? kColumns : task.dx_stride, ahead};
+          if (together == 1) gradient_plain_rows<1>(grads + r, plain, gamma_block, here, n, streams);
+          else gradient_plain_rows<kTogether>(grads + r, plain, gamma_block, here, n, streams);
           if (stages)
-            for (int64_t k = 0; k < kTwo; ++k)
+            for (int64_t k = 0; k < together; ++k)
               stream_bytes(reinterpret_cast<const uint8_t*>(stage + k * kColumns), reinterpret_cast<uint8_t*>(dx + k * task.dx_stride), n * sizeof(O));
-          r += kTwo;
           continue;
         }
       }
-      gradient_row(GradOf<T>::get(grads[r - first]), x, dy, gamma_block, dx, here, n, streams);
-      ++r;
+      gradient_row(GradOf<T>::get(grads[r]), x, dy, gamma_block, dx, here, n, streams);
     }
   }
 }
@@ -221,7 +257,7 @@ void backward_columns(const BackwardTask& task, int64_t begin, int64_t end) {
 template <class T, class G, class O>
 void backward_rows(const BackwardTask& task) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
-  const int64_t group = gradient_rows(task.d);
+  const int64_t group = gradient_rows<T>(task);
   GradRow grads[kBatch];
   for (int64_t first = 0; first < task.rows; first += group) {
     const int64_t rows = HWY_MIN(group, task.rows - first);

@@ -51,6 +51,7 @@ struct PlainGradientSums {
 // The distances in elements to the rows that are fetched meanwhile; 0: none are.
 struct Ahead {
   int64_t x, dy;
+  HWY_INLINE bool any() const { return x != 0 || dy != 0; }
 };
 template <class Lanes, bool kAhead, class T, class G>
 HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
@@ -62,8 +63,8 @@ HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT 
   size_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     if constexpr (kAhead) {
-      prefetch(x + ahead.x + i);
-      if constexpr (sizeof(T) == 4) prefetch(x + ahead.x + i + kLanes);  // dy is fetched with the columns (backward-inl.h)
+      if (ahead.x) prefetch_pair(x + ahead.x + i);
+      if (ahead.dy) prefetch_pair(dy + ahead.dy + i);
     }
     TRUENORM_UNROLL
     for (size_t k = 0; k < kParts; ++k) {
@@ -117,8 +118,8 @@ HWY_INLINE PlainGradientSums plain_segment_sums(const NarrowGrad& grad, const T*
   const float hi = grad.row.hi;
   if constexpr (sizeof(T) == 2)
     if (grad.half_dx)
-      return ahead.x ? plain_segment_sums<ShortSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<ShortSums, false>(hi, x, dy, gamma, n, ahead);
-  return ahead.x ? plain_segment_sums<PairSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<PairSums, false>(hi, x, dy, gamma, n, ahead);
+      return ahead.any() ? plain_segment_sums<ShortSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<ShortSums, false>(hi, x, dy, gamma, n, ahead);
+  return ahead.any() ? plain_segment_sums<PairSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<PairSums, false>(hi, x, dy, gamma, n, ahead);
 }
 
 }  // namespace HWY_NAMESPACE

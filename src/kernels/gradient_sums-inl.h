@@ -20,8 +20,6 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kAheadBytes = int64_t{1} << 14;
-
 struct GradSums {
   Sums sums;
   float gmax;  // largest |g|, of plain rows
@@ -35,10 +33,10 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
                                           const Compute<T>* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
   F64x16 a = fill(0.0), b = fill(0.0);
   size_t i = 0;
-  if (ahead.x)
+  if (ahead.any())
     for (; i + kLanes <= n; i += kLanes) {
-      prefetch(x + ahead.x + i);
-      prefetch(dy + ahead.dy + i);
+      if (ahead.x) prefetch(x + ahead.x + i);
+      if (ahead.dy) prefetch(dy + ahead.dy + i);
       gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b);
     }
   for (; i + kLanes <= n; i += kLanes) gradient.sum(load(x + i), load(dy + i), load(gamma + i), a, b);
@@ -149,13 +147,31 @@ HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
   return gradient_row_of(saved, first_element(x), task.d);
 }
 
-HWY_INLINE int64_t gradient_rows(int64_t d) { return d <= 512 ? kBatch : d <= 2048 ? 4 : 2; }
-
-// What is fetched while rows that end at `last` are at work.
+// Rows whose sums and columns take turns. In the caches many: what is loaded once serves them all. From memory few, so that
+// sums, which wait for it, and columns, which do not, alternate quickly (AVX-512, Zen 5, 32552 x 768: dx alone 27, 40 and
+// 53 GB/s with 4, 2 and 1 row, with parameters 40, 45 and 49); half types, whose arithmetic takes longer, gain nothing there.
 template <class T>
-HWY_INLINE Ahead fetched_ahead(const BackwardTask& task, int64_t last, int64_t bytes) {
-  const int64_t rows = HWY_MAX(bytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
-  return task.traffic.from_memory && last + rows <= task.rows ? Ahead{rows * task.x_stride, rows * task.dy_stride} : Ahead{};
+HWY_INLINE int64_t gradient_rows(const BackwardTask& task) {
+  const int64_t d = task.d;
+  if (!task.traffic.far || d <= 128 || (sizeof(T) == 2 && task.dgamma)) return d <= 512 ? kBatch : d <= 2048 ? 4 : 2;
+  if (d > kColumns) return d <= 8192 ? 4 : 2;
+  return d <= 384 || sizeof(T) == 2 ? 2 : 1;
+}
+
+// What is fetched while rows that end at `last` are at work. Nothing that the last cache holds: the processor's own prefetching
+// is enough there. Of short float32 rows dy while the sums are made and x with the columns; of rows that L1 does not hold both
+// with the sums, because their columns wait for L2; of half rows, which arithmetic limits, evenly and far ahead.
+struct Fetched {
+  Ahead with_sums, with_columns;
+};
+template <class T>
+HWY_INLINE Fetched fetched(const BackwardTask& task, int64_t last) {
+  constexpr int64_t kAheadBytes = sizeof(T) == 2 ? 16384 : 6144;
+  const int64_t rows = HWY_MAX(kAheadBytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+  if (!task.traffic.far || last + rows > task.rows) return {};
+  const int64_t x = rows * task.x_stride, dy = rows * task.dy_stride;
+  if (sizeof(T) == 2) return {{x, 0}, {0, 2 * dy}};
+  return task.d > kColumns ? Fetched{{x, dy}, {0, 0}} : Fetched{{0, dy}, {x, 0}};
 }
 HWY_INLINE bool all_plain(const GradRow* grads, int64_t rows) {
   for (int64_t r = 0; r < rows; ++r)
@@ -176,7 +192,7 @@ template <class T, class G>
 HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
                               GradRow* grads) {
   Tree<GradSums> tree[kBatch];
-  const Ahead ahead = fetched_ahead<T>(task, first + rows, kAheadBytes);
+  const Ahead ahead = fetched<T>(task, first + rows).with_sums;
   for (int64_t begin = 0; begin < task.d; begin += kColumns) {
     const int64_t end = HWY_MIN(begin + kColumns, task.d);
     const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
@@ -281,7 +297,8 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
   for (size_t r = 0; r < kF64Lanes; ++r, x += task.x_stride, dy += task.dy_stride) {
     PlainGradientSums sums;
     if constexpr (kCount > 0) {
-      if (ahead.x) prefetch(x + ahead.x);
+      if (ahead.x) prefetch_parts<kCount>(x + ahead.x);
+      if (ahead.dy) prefetch_parts<kCount>(dy + ahead.dy);
       using Lanes = std::conditional_t<sizeof(T) == 2, ShortSums, PairSums>;  // such rows' dx is of their type
       sums = plain_sums_of_parts<Lanes, kCount>(grads[r].narrow.row.hi, x, dy, gamma);
     } else {
@@ -332,7 +349,7 @@ HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int6
     constexpr int64_t kLaneRows = static_cast<int64_t>(kF64Lanes);
     if (task.d <= kNarrowSegment && rows >= kLaneRows) {
       const float* const g = gamma.block(0, static_cast<size_t>(task.d));
-      const Ahead ahead = fetched_ahead<T>(task, first + rows, kAheadBytes);
+      const Ahead ahead = fetched<T>(task, first + rows).with_sums;
       const double inv_d = 1.0 / static_cast<double>(task.d);
       for (; r + kLaneRows <= rows; r += kLaneRows) {
         LaneRows lanes;
@@ -353,7 +370,7 @@ HWY_NOINLINE void group_sums(const BackwardTask& task, Parameter<T>& gamma, int6
 template <class T, class G>
 void backward_sums(const BackwardTask& task) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
-  const int64_t group = gradient_rows(task.d);
+  const int64_t group = gradient_rows<T>(task);
   for (int64_t first = 0; first < task.rows; first += group)
     group_sums<T, G>(task, gamma, first, HWY_MIN(group, task.rows - first), task.grad_rows + first);
 }

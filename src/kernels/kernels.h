@@ -18,6 +18,7 @@ struct ParameterRef {
 struct Traffic {
   bool from_memory;  // inputs are not in the caches: fetch the next rows while these are summed
   bool past_caches;  // outputs are larger than the caches: write them around these, which saves reading them first
+  bool far;          // more than the last cache holds: what limits is how well memory is kept at work
 };
 
 // `rows` rows of d features; strides in elements. Statistics pointers may be null.

@@ -184,11 +184,23 @@ HWY_INLINE void stream_bytes(const uint8_t* from, uint8_t* to, size_t bytes) {
   memcpy(to + i, from + i, bytes - i);
 }
 
-// Asks for the lines of sixteen elements of the next rows, into the L2 cache: L1 has these rows.
+// Asks for the lines of sixteen elements of the next rows.
 template <class T>
 HWY_INLINE void prefetch(const T* p) {
-  __builtin_prefetch(p, 0, 2);
-  if constexpr (kLanes * sizeof(T) > kStreamAlign) __builtin_prefetch(p + kLanes / 2, 0, 2);
+  __builtin_prefetch(p, 0, 3);
+  if constexpr (kLanes * sizeof(T) > kStreamAlign) __builtin_prefetch(p + kLanes / 2, 0, 3);
+}
+// Of thirty-two, which are one line of a half type.
+template <class T>
+HWY_INLINE void prefetch_pair(const T* p) {
+  prefetch(p);
+  if constexpr (2 * kLanes * sizeof(T) > kStreamAlign) prefetch(p + kLanes);
+}
+// Of kCount parts.
+template <size_t kCount, class T>
+HWY_INLINE void prefetch_parts(const T* p) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kCount * kPartLanes; i += kLanes) prefetch(p + i);
 }
 
 // Loads as float64, for sums.
@@ -285,12 +297,24 @@ HWY_INLINE void store_n(const F32x16& x, T* HWY_RESTRICT p, size_t n) {
   hn::BlendedStore(to_half(x, p).v[0], hn::FirstN(d16, n), d16, reinterpret_cast<uint16_t*>(p));
 }
 #else
+// Whole vectors need no copy, which takes five times as long.
 template <class T>
 HWY_NOINLINE F32x16 load_n(const T* HWY_RESTRICT p, size_t n) {
-  return load(Tail<T>(p, n, T{}).values);
+  if (n % kPartLanes != 0) return load(Tail<T>(p, n, T{}).values);
+  F32x16 z = fill(0.0f);
+  TRUENORM_UNROLL
+  for (size_t k = 0; k < kParts; ++k)
+    if (n >= (k + 1) * kPartLanes) set_part(z, k, load<kPartVectors>(p + k * kPartLanes));
+  return z;
 }
 template <class T>
 HWY_NOINLINE void store_n(const F32x16& x, T* HWY_RESTRICT p, size_t n) {
+  if (n % kPartLanes == 0) {
+    TRUENORM_UNROLL
+    for (size_t k = 0; k < kParts; ++k)
+      if (n >= (k + 1) * kPartLanes) store(part(x, k), p + k * kPartLanes);
+    return;
+  }
   Tail<T> lanes;
   store(x, lanes.values);
   lanes.copy_to(p, n);
