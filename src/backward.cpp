@@ -45,6 +45,7 @@ class Backward {
     const int64_t bytes = static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
     threads_ = threads_for(options.threads, elements * 3 * bytes);
     traffic_ = traffic_of(2 * elements * bytes, call.dx.data ? elements * bytes : 0);
+    far_ = 3 * elements * bytes >= kFarBytes;
     const int64_t in_all = in_pieces_ ? options.rows_in_all : rows_.count;
     block_ = rows_per_block(in_all, std::max<int64_t>(d_, 1));
     blocks_ = (in_all + block_ - 1) / block_;
@@ -85,12 +86,15 @@ class Backward {
   };
 
   int64_t totals_bytes() const { return totals_ * padded(d_) * 8; }
-  // Few rows are shared by columns; so are features too many for a row of totals. Of very few, totals of whole rows would
-  // be more to read and write than the rows themselves, once they leave the cache (1 x 1048576, float32: 2.4 ms in place of 3.1).
-  static constexpr int64_t kFewRows = 4, kCachedBytes = int64_t{1} << 19;
+  // Few rows are shared by columns; so are features too many for a row of totals. Once totals of whole rows leave a core's
+  // cache, they can be more to read and write than the rows: of very few rows (1 x 1048576, float32: 2.4 ms in place of 3.1), of
+  // rows that the last cache holds (7 x 65537: 31 GB/s in place of 27), and where it does not hold the totals (16 x 1048576,
+  // bfloat16: 11.6 in place of 8.9). Else reading the rows twice from memory costs more (64 x 65536: 19 in place of 23).
+  static constexpr int64_t kFewRows = 4, kCachedBytes = int64_t{1} << 19, kMostCachedBytes = int64_t{1} << 23;
   bool by_columns(const Threads& threads) const {
     if (blocks_ > 1) return false;
-    return threads.count > 1 || (rows_.count <= kFewRows && totals_bytes() > kCachedBytes) || totals_bytes() > kMaxTotalsBytes;
+    if (threads.count > 1 || totals_bytes() > kMaxTotalsBytes) return true;
+    return totals_bytes() > kCachedBytes && (rows_.count <= kFewRows || !far_ || totals_bytes() > kMostCachedBytes);
   }
   int64_t group_bytes(const Threads& threads) const {
     if (totals_ == 0 && !rows_are_long(threads, rows_.count, d_)) return 0;
@@ -309,6 +313,7 @@ class Backward {
   Rows<kOperands> rows_;
   Threads threads_;
   Traffic traffic_;
+  bool far_;  // the rows do not fit into the last cache; whether dx is wanted or not, because the workspace depends on it
   int64_t block_, blocks_, totals_, slots_ = 1;
 };
 
