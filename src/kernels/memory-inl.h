@@ -190,11 +190,12 @@ HWY_INLINE void prefetch(const T* p) {
   __builtin_prefetch(p, 0, 3);
   if constexpr (kLanes * sizeof(T) > kStreamAlign) __builtin_prefetch(p + kLanes / 2, 0, 3);
 }
-// Of thirty-two, which are one line of a half type.
+// Of thirty-two, which are one line of a half type; those of half types go to L2, because they come long before they are needed.
 template <class T>
 HWY_INLINE void prefetch_pair(const T* p) {
+  if constexpr (sizeof(T) == 2) return __builtin_prefetch(p, 0, 2);
   prefetch(p);
-  if constexpr (2 * kLanes * sizeof(T) > kStreamAlign) prefetch(p + kLanes);
+  prefetch(p + kLanes);
 }
 // Of kCount parts.
 template <size_t kCount, class T>
