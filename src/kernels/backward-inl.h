@@ -1,4 +1,4 @@
-// dx, dgamma and dbeta of rows: first the sums of gradient_sums-inl.h, then column by column.
+// dx, dgamma and dbeta of rows: first the sums of gradient_rows-inl.h, then column by column.
 #if defined(TRUENORM_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRUENORM_BACKWARD_INL_H_
 #undef TRUENORM_BACKWARD_INL_H_
@@ -8,6 +8,7 @@
 
 #include "forward-inl.h"
 #include "gradient-inl.h"
+#include "gradient_rows-inl.h"
 #include "gradient_sums-inl.h"
 #include "kernels.h"
 #include "lanes-inl.h"
