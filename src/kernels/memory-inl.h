@@ -276,6 +276,28 @@ HWY_INLINE F64x16 load_n(const double* HWY_RESTRICT p, size_t n) {
 }
 HWY_INLINE void store_n(const F32x16& x, float* HWY_RESTRICT p, size_t n) { store_masked(F32(), x.v, p, n); }
 HWY_INLINE void store_n(const F64x16& x, double* HWY_RESTRICT p, size_t n) { store_masked(F64(), x.v, p, n); }
+#elif HWY_TARGET != HWY_SCALAR
+// Two lanes: whole vectors, and one element. By way of a Tail rows of 5 features take ten times as long, since each of its loads
+// waits for narrower stores.
+HWY_INLINE F64x16 load_n(const double* HWY_RESTRICT p, size_t n) {
+  const hn::Half<F64> one;
+  F64x16 z;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) {
+    const size_t at = i * kF64Lanes;
+    z.v[i] = n >= at + kF64Lanes ? hn::LoadU(F64(), p + at) : n > at ? hn::ZeroExtendVector(F64(), hn::LoadU(one, p + at)) : hn::Zero(F64());
+  }
+  return z;
+}
+HWY_INLINE void store_n(const F64x16& x, double* HWY_RESTRICT p, size_t n) {
+  const hn::Half<F64> one;
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) {
+    const size_t at = i * kF64Lanes;
+    if (n >= at + kF64Lanes) hn::StoreU(x.v[i], F64(), p + at);
+    else if (n > at) hn::StoreU(hn::LowerHalf(one, x.v[i]), one, p + at);
+  }
+}
 #else
 HWY_INLINE F64x16 load_n(const double* HWY_RESTRICT p, size_t n) { return load(Tail<double>(p, n, 0.0).values); }
 HWY_INLINE void store_n(const F64x16& x, double* HWY_RESTRICT p, size_t n) {
@@ -321,6 +343,16 @@ HWY_NOINLINE void store_n(const F32x16& x, T* HWY_RESTRICT p, size_t n) {
   lanes.copy_to(p, n);
 }
 #endif
+
+// The first n of sixteen elements, zeros for the rest.
+HWY_INLINE F64x16 first_n(F64x16 x, size_t n) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kF64Vectors; ++i) {
+    const size_t before = i * kF64Lanes;
+    x.v[i] = hn::IfThenElseZero(hn::FirstN(F64(), n > before ? HWY_MIN(n - before, kF64Lanes) : 0), x.v[i]);
+  }
+  return x;
+}
 
 HWY_INLINE F64x16 load_f64_n(const double* HWY_RESTRICT p, size_t n) { return load_n(p, n); }
 template <class T>

@@ -95,9 +95,7 @@ struct CentredSums {
     q = q + c * c;
   }
   HWY_INLINE void add_n(const F64x16& c, size_t n) {  // what is not there counts 0 after centring
-    HWY_ALIGN double values[kLanes];
-    store(c, values);
-    add(load_n(values, n));
+    add(first_n(c, n));
   }
   HWY_INLINE Sums folded() const { return {fold(s), fold(q)}; }
 };
