@@ -47,12 +47,18 @@ struct ExactFinish {  // float32 and half rows in float64
 };
 
 template <bool kScaled>
-struct WideFinish {  // float64 rows
+struct WideFinish {  // float64 rows, vector by vector: a sixteen at each step would need more registers than there are
   const WideRow row;  // its own: a store of y could change another
   HWY_INLINE explicit WideFinish(const WideRow& r) : row(r) {}
+  HWY_INLINE VF64 x_hat(VF64 x) const {
+    return hn::Mul(hn::Sub(centred<kScaled>(x, row), hn::Set(F64(), row.lo)), hn::Set(F64(), row.r));
+  }
+  HWY_INLINE VF64 operator()(VF64 x, VF64 gamma, VF64 beta) const { return hn::Add(hn::Mul(x_hat(x), gamma), beta); }
   template <size_t kN>
-  HWY_INLINE F64s<kN> x_hat(const F64s<kN>& x) const {
-    return (centred<kScaled>(x, row) - fill<kN>(row.lo)) * fill<kN>(row.r);
+  HWY_INLINE F64s<kN> x_hat(F64s<kN> x) const {
+    TRUENORM_UNROLL
+    for (size_t i = 0; i < kN * kWidth; ++i) x.v[i] = x_hat(x.v[i]);
+    return x;
   }
   template <size_t kN>
   HWY_INLINE F64s<kN> operator()(const F64s<kN>& x, const F64s<kN>& gamma, const F64s<kN>& beta) const {
@@ -127,32 +133,6 @@ HWY_INLINE void stream_block(const PlainFinish& finish, const T* x, O* y, const 
   const size_t head = HWY_MIN(before_stream(y), n);
   if (head) finish_block<true>(finish, x, y, gamma, beta, head);
   if (head < n) finish_block<true, true>(finish, x + head, y + head, gamma + head, beta + head, n - head);
-}
-
-// float64
-template <class T, class O>
-HWY_NOINLINE void forward_wide_rows(const ForwardTask& task) {
-  const int64_t d = task.d;
-  Parameter<T> gamma(task.gamma, d, 1.0);
-  Parameter<T> beta(task.beta, d, -0.0);
-  for (int64_t r = 0; r < task.rows; ++r) {
-    const T* const x = static_cast<const T*>(task.x) + r * task.x_stride;
-    const bool fetches = task.traffic.from_memory && r + 1 < task.rows;
-    const WideRow row = row_statistics(x, d, task.eps, fetches ? task.x_stride : 0);
-    store_statistics(task, r, row);
-    if (task.saved) store_record(task, r, to_saved(row));
-    if (task.y == nullptr) continue;
-    O* const y = static_cast<O*>(task.y) + r * task.y_stride;
-    for (int64_t begin = 0; begin < d; begin += kColumns) {
-      const size_t n = static_cast<size_t>(HWY_MIN(kColumns, d - begin));
-      const T* const g = gamma.block(begin, n);
-      const T* const b = beta.block(begin, n);
-      const size_t head = task.traffic.past_caches && row.kind == RowKind::Plain ? HWY_MIN(before_stream(y + begin), n) : n;
-      if (head) finish_row(row, x + begin, y + begin, g, b, head);
-      if (head < n) finish_block<false, true>(WideFinish<false>(row), x + begin + head, y + begin + head, g + head, b + head, n - head);
-    }
-  }
-  if (task.traffic.past_caches) hwy::FlushStream();
 }
 
 }  // namespace HWY_NAMESPACE

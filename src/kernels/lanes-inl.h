@@ -177,11 +177,14 @@ HWY_INLINE F32s<kN> canonical(F32s<kN> x) {
   for (size_t i = 0; i < kN; ++i) x.v[i] = hn::IfThenElse(hn::Eq(x.v[i], x.v[i]), x.v[i], nan);
   return x;
 }
+HWY_INLINE VF64 canonical(VF64 x) {
+  const VF64 nan = hn::BitCast(F64(), hn::Set(hn::RebindToUnsigned<F64>(), uint64_t{0x7FF8} << 48));
+  return hn::IfThenElse(hn::Eq(x, x), x, nan);
+}
 template <size_t kN>
 HWY_INLINE F64s<kN> canonical(F64s<kN> x) {
-  const VF64 nan = hn::BitCast(F64(), hn::Set(hn::RebindToUnsigned<F64>(), uint64_t{0x7FF8} << 48));
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kN * kWidth; ++i) x.v[i] = hn::IfThenElse(hn::Eq(x.v[i], x.v[i]), x.v[i], nan);
+  for (size_t i = 0; i < kN * kWidth; ++i) x.v[i] = canonical(x.v[i]);
   return x;
 }
 
@@ -262,12 +265,14 @@ HWY_NOINLINE F32s<kN> fma(const F32s<kN>& a, const F32s<kN>& b, const F32s<kN>& 
 #endif
 
 // ---------------------------------------------------------------- the fold of a segment: j+8, j+4, j+2, j+1
-// As far as whole vectors go.
+// As far as whole vectors go. Those from kPresent on have had nothing added to them: they are +0 and are left out.
+template <size_t kPresent = kF64Vectors>
 HWY_INLINE VF64 fold_vectors(F64x16 x) {
   TRUENORM_UNROLL
   for (size_t count = kF64Vectors / 2; count > 0; count /= 2)
     TRUENORM_UNROLL
-    for (size_t i = 0; i < count; ++i) x.v[i] = hn::Add(x.v[i], x.v[i + count]);
+    for (size_t i = 0; i < count; ++i)
+      if (i + count < kPresent) x.v[i] = hn::Add(x.v[i], x.v[i + count]);
   return x.v[0];
 }
 

@@ -13,6 +13,7 @@
 #include "long_rows-inl.h"
 #include "quick-inl.h"
 #include "row_methods-inl.h"
+#include "wide_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {

@@ -97,7 +97,8 @@ struct CentredSums {
   HWY_INLINE void add_n(const F64x16& c, size_t n) {  // what is not there counts 0 after centring
     add(first_n(c, n));
   }
-  HWY_INLINE Sums folded() const { return {fold(s), fold(q)}; }
+  HWY_INLINE Partial partial() const { return {fold_vectors(s), fold_vectors(q)}; }
+  HWY_INLINE Sums folded() const { return truenorm::HWY_NAMESPACE::folded(partial()); }
 };
 
 // c = x - hi of one segment of a float32 or half row.
@@ -112,20 +113,32 @@ HWY_INLINE Sums segment_centred_sums(const T* HWY_RESTRICT x, size_t n, float hi
 }
 
 // c = (x*pre - hi)*post of one segment of a float64 row: sums of c and c*c.
+template <bool kScaled>
+HWY_INLINE VF64 centred(VF64 x, const WideRow& row) {
+  const F64 f64;
+  if constexpr (kScaled)
+    return hn::Mul(hn::Sub(hn::Mul(x, hn::Set(f64, row.pre)), hn::Set(f64, row.hi)), hn::Set(f64, row.post));
+  return hn::Sub(x, hn::Set(f64, row.hi));
+}
 template <bool kScaled, size_t kN>
-HWY_INLINE F64s<kN> centred(const F64s<kN>& x, const WideRow& row) {
-  if constexpr (kScaled) return (x * fill<kN>(row.pre) - fill<kN>(row.hi)) * fill<kN>(row.post);
-  return x - fill<kN>(row.hi);
+HWY_INLINE F64s<kN> centred(F64s<kN> x, const WideRow& row) {
+  TRUENORM_UNROLL
+  for (size_t i = 0; i < kN * kWidth; ++i) x.v[i] = centred<kScaled>(x.v[i], row);
+  return x;
 }
 template <bool kScaled>
-HWY_INLINE Sums segment_centred_sums(const double* HWY_RESTRICT x, size_t n, const WideRow& row) {
+HWY_INLINE Partial segment_centred_partial_sums(const double* HWY_RESTRICT x, size_t n, const WideRow& row) {
   CentredSums sums;
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) sums.add(centred<kScaled>(load(x + i), row));
   if (i < n) sums.add_n(centred<kScaled>(load_n(x + i, n - i), row), n - i);
-  return sums.folded();
+  return sums.partial();
 }
-HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double pre, int64_t ahead) {
+template <bool kScaled>
+HWY_INLINE Sums segment_centred_sums(const double* HWY_RESTRICT x, size_t n, const WideRow& row) {
+  return folded(segment_centred_partial_sums<kScaled>(x, n, row));
+}
+HWY_INLINE VF64 segment_wide_partial_sum(const double* HWY_RESTRICT x, size_t n, double pre, int64_t ahead) {
   const F64x16 scale = fill(pre);
   F64x16 s = fill(0.0);
   size_t i = 0;
@@ -136,7 +149,10 @@ HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double
     }
   for (; i + kLanes <= n; i += kLanes) s = s + load(x + i) * scale;
   if (i < n) s = s + load_n(x + i, n - i) * scale;
-  return {fold(s), 0.0};
+  return fold_vectors(s);
+}
+HWY_INLINE Sums segment_wide_sums(const double* HWY_RESTRICT x, size_t n, double pre, int64_t ahead) {
+  return {fold_vector(segment_wide_partial_sum(x, n, pre, ahead)), 0.0};
 }
 
 // Sums over n elements that start at a segment's beginning. Inputs of up to 2^k segments, or the end of a row, are
