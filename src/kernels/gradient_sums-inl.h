@@ -145,33 +145,40 @@ HWY_INLINE auto backward_row(const BackwardTask& task, const T* x, int64_t r) {
   return gradient_row_of(saved, first_element(x), task.d);
 }
 
+// Whether arithmetic takes longer than memory: dgamma and dbeta of half rows, and of float32 rows below AVX-512.
+template <class T>
+HWY_INLINE bool is_bound_by_arithmetic(const BackwardTask& task) {
+  return task.dgamma && (sizeof(T) == 2 || kF32Vectors > 1);
+}
+
 // Rows whose sums and columns take turns. In the caches as many as L1 holds: what is loaded once serves them all. From memory
 // few, so that sums, which wait for it, and columns, which do not, alternate quickly (AVX-512, Zen 5, 32552 x 768: dx alone 27,
-// 40 and 53 GB/s with 4, 2 and 1 row, with parameters 40, 45 and 49); half types, whose arithmetic takes longer, gain little.
+// 40 and 53 GB/s with 4, 2 and 1 row, with parameters 40, 45 and 49); where arithmetic takes longer that loses.
 template <class T>
 HWY_INLINE int64_t gradient_rows(const BackwardTask& task) {
   constexpr bool kHalf = sizeof(T) == 2;
   const int64_t d = task.d;
   if (sizeof(T) == 8) return d <= 512 ? kBatch : d <= 2048 ? 4 : 2;
-  if (d > kColumns) return d > 2048 && d <= 8192 && !kHalf ? 4 : 2;
+  if (d > kColumns) return d > 2048 && d <= 8192 && !kHalf && !is_bound_by_arithmetic<T>(task) ? 4 : 2;
   if (d <= 128 || (kHalf && task.dgamma)) return kBatch;
-  if (task.traffic.far) return d <= 384 || kHalf ? 2 : 1;
-  return d <= 512 || kHalf ? kBatch : 2;
+  if (task.traffic.far && !is_bound_by_arithmetic<T>(task)) return d <= 384 || kHalf ? 2 : 1;
+  return d <= 512 || kHalf ? kBatch : task.traffic.far ? 4 : 2;
 }
 
 // What is fetched while rows that end at `last` are at work. Nothing that the last cache holds: the processor's own prefetching
 // is enough there. Of short float32 rows dy while the sums are made and x with the columns; of rows that L1 does not hold both
-// with the sums, because their columns wait for L2; of half rows, which arithmetic limits, evenly and far ahead.
+// with the sums, because their columns wait for L2; where arithmetic takes longer, evenly and far ahead.
 struct Fetched {
   Ahead with_sums, with_columns;
 };
 template <class T>
 HWY_INLINE Fetched fetched(const BackwardTask& task, int64_t last) {
-  constexpr int64_t kAheadBytes = sizeof(T) == 4 ? 6144 : 16384;
-  const int64_t rows = HWY_MAX(kAheadBytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+  const bool evenly = sizeof(T) == 2 || (sizeof(T) == 4 && is_bound_by_arithmetic<T>(task));
+  const int64_t bytes = sizeof(T) == 8 || evenly ? 16384 : 6144;
+  const int64_t rows = HWY_MAX(bytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
   if (!task.traffic.far || last + rows > task.rows) return {};
   const int64_t x = rows * task.x_stride, dy = rows * task.dy_stride;
-  if (sizeof(T) == 2) return {{x, 0}, {0, 2 * dy}};
+  if (evenly) return {{x, 0}, {0, 2 * dy}};
   return sizeof(T) == 8 || task.d > kColumns ? Fetched{{x, dy}, {0, 0}} : Fetched{{0, dy}, {x, 0}};
 }
 HWY_INLINE bool all_plain(const GradRow* grads, int64_t rows) {
