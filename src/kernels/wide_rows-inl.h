@@ -78,7 +78,7 @@ class WideRows {
         next.first = i * kBatch;
         set_scalars(width, next, task_.y ? 0 : ahead);
         if (next.plain != kAll) set_others(next);
-        hand_back(next);
+        if (wants_statistics(task_) || task_.saved) hand_back(next);
       }
       if (i > 0 && task_.y) finish(width, done, ahead);
     }
@@ -157,14 +157,13 @@ class WideRows {
         else finish_plain<false>(width, batch, to, stride, ahead);
       }
     }
-    if (!done) finish_rows(width, batch, to, stride, ahead);
+    if (!done) finish_rows(batch, to, stride, ahead);
     if (stages_) stream_bytes(reinterpret_cast<const uint8_t*>(stage_), reinterpret_cast<uint8_t*>(y), kRows * n_ * sizeof(double));
   }
-  template <class Width>
-  HWY_INLINE void finish_rows(const Width& width, const WideBatch& batch, double* y, int64_t stride, int64_t ahead) const {
+  HWY_NOINLINE void finish_rows(const WideBatch& batch, double* y, int64_t stride, int64_t ahead) const {
     const double* x = x_of(batch);
     for (size_t k = 0; k < kRows; ++k, x += task_.x_stride, y += stride) {
-      if (ahead) width.fetch(x + ahead);
+      if (ahead) AnyWideWidth{n_}.fetch(x + ahead);
       if (!(batch.plain >> k & 1)) finish_row(batch.other[k], x, y, gamma_, beta_, n_);
       else if (streams_) finish_block<false, true>(WideFinish<false>(plain_row(batch, k)), x, y, gamma_, beta_, n_);
       else if (stages_ || !task_.traffic.past_caches) finish_block<false>(WideFinish<false>(plain_row(batch, k)), x, y, gamma_, beta_, n_);
