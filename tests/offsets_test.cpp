@@ -133,25 +133,5 @@ TEST(Counts, ManyShortRows) {
   }
 }
 
-// Rows of few whole vectors have kernels of their own, which write around the caches when there are many; most rows are
-// plain, so that whole batches are, and a few are not.
-class ShortRows : public testing::TestWithParam<std::tuple<Types, int64_t>> {};
-INSTANTIATE_TEST_SUITE_P(Widths, ShortRows, testing::Combine(testing::ValuesIn(primary_types()), testing::Values(8, 24, 32)));
-
-TEST_P(ShortRows, BeyondTheCaches) {
-  const auto& [types, d] = GetParam();
-  if (format_of(types.x).bytes == 8) return;  // float64 has none
-  Recipe recipe{types, d};
-  const int64_t rows = (int64_t{4} << 20) / (d * format_of(types.x).bytes) + 21;
-  for (int64_t row = 0; row < rows; ++row)
-    recipe.rows.push_back(&kind(row_kinds(), row % 1013 == 5 ? "mean 1e3" : row % 3 ? "normal" : "mean 2, deviation 3"));
-  recipe.gamma = &kind(gamma_kinds(), "near 1");
-  recipe.beta = &kind(gamma_kinds(), "normal");
-  recipe.dy = &kind(row_kinds(), "normal");
-  Operands o = make(recipe);
-  check_forward(o, false);
-  check_backward(o, {}, false);
-}
-
 }  // namespace
 }  // namespace truenorm::test
