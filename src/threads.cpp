@@ -114,8 +114,12 @@ class Pool {
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      if (wanted_ == 0) watch(lock);
-      work_.wait(lock, [this] { return wanted_ > 0; });
+      // A thread that woke too late for a call stays awake for the next one, too: else it would be late for each of many
+      // short calls, where waking takes longer than they do.
+      while (wanted_ == 0) {
+        watch(lock);
+        if (wanted_ == 0) work_.wait(lock);
+      }
       --wanted_;
       ++working_;
       lock.unlock();
