@@ -44,8 +44,8 @@ class Backward {
     const int64_t elements = groups_.count * rows_.count * d_;
     const int64_t bytes = static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
     threads_ = threads_for(options.threads, elements * 3 * bytes);
-    traffic_ = traffic_of(2 * elements * bytes, call.dx.data ? elements * bytes : 0);
-    far_ = 3 * elements * bytes >= kFarBytes;
+    // Whether dx is wanted or not: the workspace depends on it, and is asked for without dx.
+    traffic_ = traffic_of(2 * elements * bytes, elements * bytes);
     const int64_t in_all = in_pieces_ ? options.rows_in_all : rows_.count;
     block_ = rows_per_block(in_all, std::max<int64_t>(d_, 1));
     blocks_ = (in_all + block_ - 1) / block_;
@@ -94,7 +94,7 @@ class Backward {
   bool by_columns(const Threads& threads) const {
     if (blocks_ > 1) return false;
     if (threads.count > 1 || totals_bytes() > kMaxTotalsBytes) return true;
-    return totals_bytes() > kCachedBytes && (rows_.count <= kFewRows || !far_ || totals_bytes() > kMostCachedBytes);
+    return totals_bytes() > kCachedBytes && (rows_.count <= kFewRows || !traffic_.far || totals_bytes() > kMostCachedBytes);
   }
   int64_t group_bytes(const Threads& threads) const {
     if (totals_ == 0 && !rows_are_long(threads, rows_.count, d_)) return 0;
@@ -313,7 +313,6 @@ class Backward {
   Rows<kOperands> rows_;
   Threads threads_;
   Traffic traffic_;
-  bool far_;  // the rows do not fit into the last cache; whether dx is wanted or not, because the workspace depends on it
   int64_t block_, blocks_, totals_, slots_ = 1;
 };
 

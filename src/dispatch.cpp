@@ -69,7 +69,6 @@ int rank_of(const char* name) {
 // The tables of all types list the same levels.
 const char* level_name(int level) { return kFloat32Kernels[level] ? kFloat32Kernels[level]->isa : nullptr; }
 
-// The best level of this build that is not above the name; -1 for an unknown name.
 // Found out once: asking the CPU takes microseconds on a virtual machine. Bit 31: known.
 std::atomic<uint32_t> cpu_levels{0};
 
@@ -83,12 +82,21 @@ bool cpu_has(int level) {
   return levels >> level & 1;
 }
 
+// The best level of this build that is not above the name; -1 for an unknown name.
 int level_named(const char* name) {
   const int rank = rank_of(name);
   if (rank == kNumNames) return -1;
   int level = 0;
   while (level_name(level + 1) && rank_of(level_name(level)) < rank) ++level;
   return level;
+}
+
+// Rows of 8 and 24 features are whole vectors of AVX2, for which there are kernels, but not of AVX-512 (Zen 5, GB/s, float32,
+// 8 features: forward 10 and 20, backward 4 and 10; 24: 31 and 43, 11 and 19). All levels give the same bits.
+int level_for(truenorm_dtype type, int level, int64_t d, bool one_type) {
+  if (type == TRUENORM_FLOAT64 || !one_type || (d != 8 && d != 24)) return level;
+  const int avx2 = level_named("avx2");  // without that name or level: the last one or none
+  return avx2 > level && !std::strcmp(level_name(avx2), "avx2") ? avx2 : level;
 }
 
 int best_level_from(int cap) {
@@ -135,18 +143,6 @@ truenorm_status select_isa(const char* cap, int* level) {
   *level = state - 1;
   return TRUENORM_OK;
 }
-
-namespace {
-
-// Rows of 8 and 24 features are whole vectors of AVX2, for which there are kernels, but not of AVX-512 (Zen 5, GB/s, float32,
-// 8 features: forward 10 and 20, backward 4 and 10; 24: 31 and 43, 11 and 19). All levels give the same bits.
-int level_for(truenorm_dtype type, int level, int64_t d, bool one_type) {
-  if (type == TRUENORM_FLOAT64 || !one_type || (d != 8 && d != 24)) return level;
-  const int avx2 = level_named("avx2");  // without that name or level: the last one or none
-  return avx2 > level && !std::strcmp(level_name(avx2), "avx2") ? avx2 : level;
-}
-
-}  // namespace
 
 const TypeKernels& kernels_of(truenorm_dtype type, int best, int64_t d, bool one_type) {
   const int level = level_for(type, best, d, one_type);

@@ -9,6 +9,15 @@
 namespace truenorm::test {
 namespace {
 
+void check_recipe(Recipe& recipe) {
+  recipe.gamma = &kind(gamma_kinds(), "near 1");
+  recipe.beta = &kind(gamma_kinds(), "normal");
+  recipe.dy = &kind(row_kinds(), "normal");
+  Operands o = make(recipe);
+  check_forward(o, false);
+  check_backward(o, {}, false);
+}
+
 class Batches : public testing::TestWithParam<std::tuple<Types, int64_t>> {};
 INSTANTIATE_TEST_SUITE_P(Widths, Batches, testing::Combine(testing::ValuesIn(primary_types()),
                                                            testing::Values(1, 5, 8, 12, 24, 40, 64, 100, 128, 129)));
@@ -20,12 +29,7 @@ TEST_P(Batches, OfOneKindAndOfAll) {
   for (int64_t turn = 0; turn < 2; ++turn) recipe.rows.insert(recipe.rows.end(), kinds.begin(), kinds.end());
   for (const Kind* kind : kinds) recipe.rows.insert(recipe.rows.end(), 16, kind);
   recipe.rows.resize(recipe.rows.size() / 16 * 16 + 7, kinds.front());
-  recipe.gamma = &kind(gamma_kinds(), "near 1");
-  recipe.beta = &kind(gamma_kinds(), "normal");
-  recipe.dy = &kind(row_kinds(), "normal");
-  Operands o = make(recipe);
-  check_forward(o, false);
-  check_backward(o, {}, false);
+  check_recipe(recipe);
 }
 
 // Written around the caches when there are many; most rows are plain, so that whole batches are, and a few are not.
@@ -38,12 +42,7 @@ TEST_P(ShortRows, BeyondTheCaches) {
   const int64_t rows = (int64_t{4} << 20) / (d * format_of(types.x).bytes) + 21;
   for (int64_t row = 0; row < rows; ++row)
     recipe.rows.push_back(&kind(row_kinds(), row % 1013 == 5 ? "mean 1e3" : row % 3 ? "normal" : "mean 2, deviation 3"));
-  recipe.gamma = &kind(gamma_kinds(), "near 1");
-  recipe.beta = &kind(gamma_kinds(), "normal");
-  recipe.dy = &kind(row_kinds(), "normal");
-  Operands o = make(recipe);
-  check_forward(o, false);
-  check_backward(o, {}, false);
+  check_recipe(recipe);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "kernels.h"
 #include "lanes-inl.h"
 #include "parameters-inl.h"
+#include "stats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {
@@ -111,9 +112,7 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
   }
   const F64 f64;
   const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), lanes.lo, lanes.rstd, inv_d, A, K);
-  uint8_t bits[8] = {};
-  hn::StoreMaskBits(f64, fits, bits);
-  const uint32_t enough = bits[0] & g_fits;
+  const uint32_t enough = bits_of(f64, fits) & g_fits;
   for (size_t r = 0; r < kF64Lanes; ++r) {
     grads[r].narrow.A32 = A[r];
     grads[r].narrow.K = K[r];

@@ -77,8 +77,6 @@ class ShortRows {
  private:
   // Short or odd rows are finished in a buffer and then copied around the caches, whole lines at a time.
   static constexpr size_t kStageBytes = 1 << 13;
-  // Far enough ahead of the sums for memory to answer, near enough for L2 to hold it.
-  static constexpr int64_t kAheadBytes = int64_t{1} << 13;
 
   struct Batch {
     NarrowBatch scalars;

@@ -58,9 +58,8 @@ class WideRows {
   }
 
  private:
-  // What is fetched beyond the next batch, as of short float32 rows. Along with the finish, which waits for nothing: with the
-  // sums 65536 x 64 goes at 36 GB/s in place of 53, 65536 x 128 at 29 in place of 40 (AVX-512, Zen 5).
-  static constexpr int64_t kAheadBytes = int64_t{1} << 13;
+  // What lies kAheadBytes beyond the next batch is fetched along with the finish, which waits for nothing: with the sums
+  // 65536 x 64 goes at 36 GB/s in place of 53, 65536 x 128 at 29 in place of 40 (AVX-512, Zen 5).
   static constexpr uint32_t kAll = (1u << kRows) - 1;
 
   HWY_INLINE const double* x_of(const WideBatch& batch) const { return static_cast<const double*>(task_.x) + batch.first * task_.x_stride; }
