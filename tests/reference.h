@@ -97,8 +97,8 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
         x_hat[i] = std::fma(c(i), row.r, row.b);
         gmax = std::fmax(gmax, std::fabs(g(i)));
       }
-      // dx of a half type: lanes are float32. Else elements 16 apart are a pair, added in float32: lane j takes pairs
-      // 32k + j, 32k + 16 + j.
+      // dx of a half type: lanes are float32. Else four elements 16 apart are added in float32: lane j takes 64k + j,
+      // 64k + 16 + j, 64k + 32 + j, 64k + 48 + j. Beyond the end g = c = 0.
       const Sums sums = tree<Sums>(
           0, (d + kNarrowSegment - 1) / kNarrowSegment,
           [&](std::int64_t k) {
@@ -108,20 +108,23 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
                 a = static_cast<float>(a) + g(i);
                 b = std::fma(g(i), c(i), static_cast<float>(b));
               });
-            const auto pair = [&](std::int64_t t, double& a, double& b) {
-              const std::int64_t i = begin + t / 16 * 32 + t % 16, j = i + 16;
-              if (i >= end) return;
-              a += j < end ? g(i) + g(j) : g(i);
-              b += j < end ? std::fma(g(j), c(j), g(i) * c(i)) : g(i) * c(i);
+            const auto four = [&](std::int64_t t, double& a, double& b) {
+              float four_g[4] = {}, four_c[4] = {};
+              for (std::int64_t m = 0; m < 4; ++m) {
+                const std::int64_t i = begin + t / 16 * 64 + m * 16 + t % 16;
+                if (i < end) four_g[m] = g(i), four_c[m] = c(i);
+              }
+              a += (four_g[0] + four_g[1]) + (four_g[2] + four_g[3]);
+              b += std::fma(four_g[1], four_c[1], four_g[0] * four_c[0]) + std::fma(four_g[3], four_c[3], four_g[2] * four_c[2]);
             };
-            return segment_sums(0, kNarrowSegment / 2, pair);
+            return segment_sums(0, kNarrowSegment / 4, four);
           },
           [](Sums l, Sums r) { return Sums{l.a + r.a, l.b + r.b}; });
       plain = d <= 1 << 20 && std::isfinite(sums.a) && std::isfinite(sums.b) && (gmax == 0 || (gmax >= 0x1p-50f && gmax <= 0x1p60f)) &&
               rstd >= 0x1p-20 && rstd <= 0x1p20;
       const double inv_n = 1.0 / n, lo = row.mean - row.hi, K = ((sums.b - lo * sums.a) * inv_n) * (rstd * rstd);
-      const float A32 = static_cast<float>(sums.a * inv_n - lo * K), K32 = static_cast<float>(K);
-      for (std::int64_t i = 0; plain && dx && i < d; ++i) narrow(std::fma(-c(i), K32, g(i) - A32) * row.r, dx[i]);
+      const float Ar = static_cast<float>((sums.a * inv_n - lo * K) * rstd), Kr = static_cast<float>(K * rstd);
+      for (std::int64_t i = 0; plain && dx && i < d; ++i) narrow(std::fma(-c(i), Kr, std::fma(g(i), row.r, -Ar)), dx[i]);
     }
     // A row that is plain by its statistics but not by its gradient keeps float32 x_hat for dgamma only when plain.
     if (!plain)

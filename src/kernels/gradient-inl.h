@@ -23,8 +23,8 @@ namespace HWY_NAMESPACE {
 
 struct PlainGradient {
   PlainFinish finish;
-  float A, K;
-  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), A(grad.A32), K(-grad.K) {}
+  float minus_Ar, minus_Kr;
+  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), minus_Ar(-grad.Ar), minus_Kr(-grad.Kr) {}
   template <size_t kN>
   HWY_INLINE F32s<kN> c(const F32s<kN>& x) const {
     return x - fill<kN>(finish.hi);
@@ -33,10 +33,10 @@ struct PlainGradient {
   HWY_INLINE F32s<kN> x_hat_of(const F32s<kN>& c) const {
     return fma(c, fill<kN>(finish.r), fill<kN>(finish.b));
   }
-  // dx = (g - A - c*K) * r, with what c lacks of x - mean in A, and rstd twice in K.
+  // dx = g*r - Ar - c*Kr, with what c lacks of x - mean in Ar, and rstd once more in Ar, three times in Kr.
   template <size_t kN>
   HWY_INLINE F32s<kN> dx_of(const F32s<kN>& c, const F32s<kN>& g) const {
-    return fma(c, fill<kN>(K), g - fill<kN>(A)) * fill<kN>(finish.r);
+    return fma(c, fill<kN>(minus_Kr), fma(g, fill<kN>(finish.r), fill<kN>(minus_Ar)));
   }
   template <size_t kN>
   HWY_INLINE F32s<kN> dx(const F32s<kN>& x, const F32s<kN>& dy, const F32s<kN>& gamma) const {

@@ -101,7 +101,7 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
     if constexpr (kCount > 0) {
       if (ahead.x) prefetch_parts<kCount>(x + ahead.x);
       if (ahead.dy) prefetch_parts<kCount>(dy + ahead.dy);
-      using Lanes = std::conditional_t<sizeof(T) == 2, ShortSums, PairSums>;  // such rows' dx is of their type
+      using Lanes = std::conditional_t<sizeof(T) == 2, ShortSums, QuadSums>;  // such rows' dx is of their type
       sums = plain_sums_of_parts<Lanes, kCount>(grads[r].narrow.row.hi, x, dy, gamma);
     } else {
       sums = plain_segment_sums(grads[r].narrow, x, dy, gamma, static_cast<size_t>(task.d), ahead);
@@ -114,8 +114,8 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
   const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), lanes.lo, lanes.rstd, inv_d, A, K);
   const uint32_t enough = bits_of(f64, fits) & g_fits;
   for (size_t r = 0; r < kF64Lanes; ++r) {
-    grads[r].narrow.A32 = A[r];
-    grads[r].narrow.K = K[r];
+    grads[r].narrow.Ar = A[r];
+    grads[r].narrow.Kr = K[r];
     if (!(enough >> r & 1)) grads[r].narrow.row.kind = RowKind::Exact;
   }
   return ~enough & ((1u << kF64Lanes) - 1);

@@ -75,12 +75,12 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
 constexpr float kLeastG = 0x1p-50f, kLargestG = 0x1p60f;
 template <class D>
 HWY_INLINE auto plain_gradient_scalars(D f64, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> lo, hn::Vec<D> rstd, double inv_d,
-                                       float* A_out, float* K_out) {
+                                       float* Ar, float* Kr) {
   const hn::Rebind<float, D> f32;
   const auto inv = hn::Set(f64, inv_d), zero = hn::Zero(f64);
   const auto K = hn::Mul(hn::Mul(hn::Sub(b, hn::Mul(lo, a)), inv), hn::Mul(rstd, rstd));
-  hn::StoreU(hn::DemoteTo(f32, hn::Sub(hn::Mul(a, inv), hn::Mul(lo, K))), f32, A_out);
-  hn::StoreU(hn::DemoteTo(f32, K), f32, K_out);
+  hn::StoreU(hn::DemoteTo(f32, hn::Mul(hn::Sub(hn::Mul(a, inv), hn::Mul(lo, K)), rstd)), f32, Ar);
+  hn::StoreU(hn::DemoteTo(f32, hn::Mul(K, rstd)), f32, Kr);
   const auto rstd_fits = hn::And(hn::Ge(rstd, hn::Set(f64, 0x1p-20)), hn::Le(rstd, hn::Set(f64, 0x1p20)));
   const auto finite = hn::And(hn::Eq(hn::Sub(a, a), zero), hn::Eq(hn::Sub(b, b), zero));
   return hn::And(rstd_fits, finite);
@@ -94,7 +94,7 @@ HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad)
   const hn::CappedTag<double, 1> f64;
   const auto fits = plain_gradient_scalars(f64, hn::Set(f64, total.sums.a), hn::Set(f64, total.sums.b),
                                            hn::Set(f64, grad.row.mean - static_cast<double>(grad.row.hi)), hn::Set(f64, grad.row.rstd),
-                                           1.0 / n, &grad.A32, &grad.K);
+                                           1.0 / n, &grad.Ar, &grad.Kr);
   const bool g_fits = total.gmax == 0 || (total.gmax >= kLeastG && total.gmax <= kLargestG);
   if (g_fits && hn::AllTrue(f64, fits)) return true;
   grad.row.kind = RowKind::Exact;

@@ -85,7 +85,7 @@ struct WideRow {
 struct NarrowGrad {
   NarrowRow row;
   double A, B;
-  float A32, K;  // plain rows: A, and B without the rounding of r
+  float Ar, Kr;  // plain rows: dx = fma(-c, Kr, fma(g, r, -Ar))
   bool half_dx;  // half rows: whether dx is of a half type, too; decides how g is summed
 };
 struct WideGrad {
