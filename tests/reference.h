@@ -120,10 +120,11 @@ void backward_row(const G* dy, const T* x, const P* gamma, O* dx, Total* dgamma,
             return segment_sums(0, kNarrowSegment / 4, four);
           },
           [](Sums l, Sums r) { return Sums{l.a + r.a, l.b + r.b}; });
-      plain = d <= 1 << 20 && std::isfinite(sums.a) && std::isfinite(sums.b) && (gmax == 0 || (gmax >= 0x1p-50f && gmax <= 0x1p60f)) &&
-              rstd >= 0x1p-20 && rstd <= 0x1p20;
       const double inv_n = 1.0 / n, lo = row.mean - row.hi, K = ((sums.b - lo * sums.a) * inv_n) * (rstd * rstd);
-      const float Ar = static_cast<float>((sums.a * inv_n - lo * K) * rstd), Kr = static_cast<float>(K * rstd);
+      const double A_rstd = (sums.a * inv_n - lo * K) * rstd, K_rstd = K * rstd;
+      const float Ar = static_cast<float>(A_rstd), Kr = static_cast<float>(K_rstd);
+      plain = d <= 1 << 20 && (gmax == 0 || gmax >= 0x1p-63f) && rstd >= 0x1p-14 && rstd <= 0x1p20 && std::fabs(A_rstd) < 0x1p127 &&
+              std::fabs(K_rstd) < 0x1p127;
       for (std::int64_t i = 0; plain && dx && i < d; ++i) narrow(std::fma(-c(i), Kr, std::fma(g(i), row.r, -Ar)), dx[i]);
     }
     // A row that is plain by its statistics but not by its gradient keeps float32 x_hat for dgamma only when plain.

@@ -19,15 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// The largest of the lanes is 0 or between the limits; cheaper than finding it.
-HWY_INLINE bool largest_fits(const F32x16& gmax) {
-  VF32 most = gmax.v[0];
-  TRUENORM_UNROLL
-  for (size_t i = 1; i < kF32Vectors; ++i) most = hn::Max(most, gmax.v[i]);
-  if (!hn::AllFalse(F32(), hn::Gt(most, hn::Set(F32(), kLargestG)))) return false;
-  return !hn::AllFalse(F32(), hn::Ge(most, hn::Set(F32(), kLeastG))) || hn::AllTrue(F32(), hn::Eq(most, hn::Zero(F32())));
-}
-
 // The first elements of as many rows as there are lanes. Not by way of memory: a wide load waits for narrow stores.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> first_elements(D f64, const T* x, HWY_MAYBE_UNUSED int64_t x_stride) {
@@ -108,7 +99,7 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
     }
     a[r] = sums.partial.s;
     b[r] = sums.partial.q;
-    g_fits |= static_cast<uint32_t>(largest_fits(sums.gmax)) << r;
+    g_fits |= static_cast<uint32_t>(sizes_fit(sizes_of(sums.g_bits))) << r;
   }
   const F64 f64;
   const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), lanes.lo, lanes.rstd, inv_d, A, K);

@@ -20,10 +20,10 @@ namespace HWY_NAMESPACE {
 
 struct GradSums {
   Sums sums;
-  float gmax;  // largest |g|, of plain rows
+  uint32_t sizes;  // of g, in plain rows
 };
 HWY_INLINE GradSums merge(const GradSums& l, const GradSums& r) {
-  return {merge(l.sums, r.sums), HWY_MAX(l.gmax, r.gmax)};
+  return {merge(l.sums, r.sums), l.sizes | r.sizes};
 }
 
 template <class Gradient, class T, class G>
@@ -43,7 +43,7 @@ HWY_INLINE GradSums segment_gradient_sums(const Gradient& gradient, const T* HWY
     const Tail<T> x_rest(x + i, n - i, x[i]);
     gradient.sum(load(x_rest.values), load_n(dy + i, n - i), load_n(gamma + i, n - i), a, b);
   }
-  return {{fold(a), fold(b)}, 0.0f};
+  return {{fold(a), fold(b)}, 0};
 }
 
 // By the row's kind.
@@ -52,7 +52,7 @@ HWY_NOINLINE GradSums segment_sums(const NarrowGrad& grad, const T* x, const G* 
                                    const Ahead& ahead) {
   if (grad.row.kind == RowKind::Plain) {
     const PlainGradientSums sums = plain_segment_sums(grad, x, dy, gamma, n, ahead);
-    return {folded(sums.partial), largest(sums.gmax)};
+    return {folded(sums.partial), sizes_of(sums.g_bits)};
   }
   return segment_gradient_sums(ExactGradient(grad), x, dy, gamma, n, ahead);
 }
@@ -70,20 +70,19 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
   grad.B = sums.b / n;
 }
 
-// From sums to scalars. What float32 could not hold well, is false here, and summed again as an exact row: below 2^-50,
-// products that float32 flushes could matter; above 2^60, what follows could overflow.
-constexpr float kLeastG = 0x1p-50f, kLargestG = 0x1p60f;
+// From sums to scalars. What float32 could not hold well, is false here, and summed again as an exact row. Whatever overflowed
+// before is seen in them.
 template <class D>
 HWY_INLINE auto plain_gradient_scalars(D f64, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> lo, hn::Vec<D> rstd, double inv_d,
                                        float* Ar, float* Kr) {
   const hn::Rebind<float, D> f32;
-  const auto inv = hn::Set(f64, inv_d), zero = hn::Zero(f64);
+  const auto inv = hn::Set(f64, inv_d), limit = hn::Set(f64, 0x1p127);
   const auto K = hn::Mul(hn::Mul(hn::Sub(b, hn::Mul(lo, a)), inv), hn::Mul(rstd, rstd));
-  hn::StoreU(hn::DemoteTo(f32, hn::Mul(hn::Sub(hn::Mul(a, inv), hn::Mul(lo, K)), rstd)), f32, Ar);
-  hn::StoreU(hn::DemoteTo(f32, hn::Mul(K, rstd)), f32, Kr);
-  const auto rstd_fits = hn::And(hn::Ge(rstd, hn::Set(f64, 0x1p-20)), hn::Le(rstd, hn::Set(f64, 0x1p20)));
-  const auto finite = hn::And(hn::Eq(hn::Sub(a, a), zero), hn::Eq(hn::Sub(b, b), zero));
-  return hn::And(rstd_fits, finite);
+  const auto Ar_wide = hn::Mul(hn::Sub(hn::Mul(a, inv), hn::Mul(lo, K)), rstd), Kr_wide = hn::Mul(K, rstd);
+  hn::StoreU(hn::DemoteTo(f32, Ar_wide), f32, Ar);
+  hn::StoreU(hn::DemoteTo(f32, Kr_wide), f32, Kr);
+  const auto rstd_fits = hn::And(hn::Ge(rstd, hn::Set(f64, 0x1p-14)), hn::Le(rstd, hn::Set(f64, 0x1p20)));
+  return hn::And(rstd_fits, hn::And(hn::Lt(hn::Abs(Ar_wide), limit), hn::Lt(hn::Abs(Kr_wide), limit)));
 }
 HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad) {
   const double n = static_cast<double>(d);
@@ -95,8 +94,7 @@ HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad)
   const auto fits = plain_gradient_scalars(f64, hn::Set(f64, total.sums.a), hn::Set(f64, total.sums.b),
                                            hn::Set(f64, grad.row.mean - static_cast<double>(grad.row.hi)), hn::Set(f64, grad.row.rstd),
                                            1.0 / n, &grad.Ar, &grad.Kr);
-  const bool g_fits = total.gmax == 0 || (total.gmax >= kLeastG && total.gmax <= kLargestG);
-  if (g_fits && hn::AllTrue(f64, fits)) return true;
+  if (sizes_fit(total.sizes) && hn::AllTrue(f64, fits)) return true;
   grad.row.kind = RowKind::Exact;
   return false;
 }

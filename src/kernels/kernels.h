@@ -53,7 +53,7 @@ inline constexpr int64_t kPiece = int64_t{1} << 16;
 struct Part {
   Sums sums;
   double error;  // float64 rows: of the sum of c*c
-  float gmax;
+  uint32_t sizes;
 };
 struct LongRow {
   int32_t step;  // the kernels' business

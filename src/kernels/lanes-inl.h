@@ -142,18 +142,11 @@ HWY_INLINE F64s<kN> fill(double value) {
 }
 
 template <size_t kN>
-HWY_INLINE F32s<kN> max_abs(const F32s<kN>& x, const F32s<kN>& y) {
+HWY_INLINE F32s<kN> operator|(const F32s<kN>& x, const F32s<kN>& y) {  // of their bits
   F32s<kN> z;
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::Max(x.v[i], hn::Abs(y.v[i]));
+  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::Or(x.v[i], y.v[i]);
   return z;
-}
-
-HWY_INLINE float largest(const F32x16& x) {
-  VF32 z = x.v[0];
-  TRUENORM_UNROLL
-  for (size_t i = 1; i < kF32Vectors; ++i) z = hn::Max(z, x.v[i]);
-  return hn::GetLane(hn::MaxOfLanes(F32(), z));
 }
 
 HWY_INLINE bool is_zero(const F32x16& x) {

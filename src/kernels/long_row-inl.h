@@ -93,14 +93,14 @@ struct LongRowOf {
       }
       const GradSums total = tree.total();
       part.sums = total.sums;
-      part.gmax = total.gmax;
+      part.sizes = total.sizes;
     }
   }
 
   static bool advance(const Part* parts, int64_t count, int64_t d, double eps, LongRow& row) {
     auto& g = grad(row);
     Tree<GradSums> tree;
-    for (int64_t i = 0; i < count; ++i) tree.push({parts[i].sums, parts[i].gmax});
+    for (int64_t i = 0; i < count; ++i) tree.push({parts[i].sums, parts[i].sizes});
     if (row.step == kGradient) {
       row.step = set_gradient(tree.total(), d, g) ? kDone : kGradient;
       return row.step != kDone;
