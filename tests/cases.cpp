@@ -150,7 +150,7 @@ const std::vector<Kind>& row_kinds() {
          for (int64_t i = 0; i < s.d; ++i) s.set(i, (s[i] + 1000.0 * static_cast<double>(i / 256 % 5)));
        }},
       {"deviation 2^-20", [](Span& s) { at_variance(s, -20); }},
-      {"deviation 2^20", [](Span& s) { at_variance(s, 20); }},
+      {"deviation 2^14", [](Span& s) { at_variance(s, 14); }},
       {"variance at 2^-100", [](Span& s) { at_variance(s, -50); }},
       {"variance at 2^100", [](Span& s) { at_variance(s, 50); }},
       {"size 2^-300", each([](Span& s) { return 0x1p-300 * s.normal(); })},
@@ -228,8 +228,8 @@ const std::vector<Kind>& slope_kinds() {
        [](Span& s) {
          for (int64_t i = 0; i < s.d; ++i) s.set(i, i % 2 == 0 ? 1 : -1);
        }},
-      {"around 2^60", each([](Span& s) { return (s.float16() ? 0x1p15 : 0x1p60) * (1 + 0x1p-6 * s.normal()); })},
-      {"around 2^-50", each([](Span& s) { return (s.float16() ? 0x1p-14 : 0x1p-50) * (1 + 0x1p-6 * s.normal()); })},
+      {"around 2^126", each([](Span& s) { return (s.float16() ? 0x1p15 : 0x1p126) * (1 + 0x1p-6 * s.normal()); })},
+      {"around 2^-63", each([](Span& s) { return (s.float16() ? 0x1p-14 : 0x1p-63) * (1 + 0x1p-6 * s.normal()); })},
       {"largest", each([](Span& s) { return s.sign() * s.format.largest; })},
   };
   return kinds;
