@@ -8,6 +8,7 @@
 
 #include "forward-inl.h"
 #include "gradient-inl.h"
+#include "gradient_batches-inl.h"
 #include "gradient_rows-inl.h"
 #include "gradient_sums-inl.h"
 #include "kernels.h"
@@ -144,74 +145,11 @@ HWY_INLINE void gradient_plain_rows(const GradRow* grads, const PlainRows<T, G, 
   gradient_plain_rows<kRows, false, false>(grads, rows, gamma, totals, n);
 }
 
-// All rows of a group, plain ones of kCount whole parts: the totals, if there are any, are loaded and stored once.
-template <size_t kCount, bool kTotals, bool kStream, class T>
-HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* HWY_RESTRICT gamma, int64_t first, int64_t rows,
-                                       const GradRow* grads, const Ahead& ahead) {
-  constexpr size_t kN = kPartVectors;
-  F64Part dgamma[kCount], dbeta[kCount];
-  if constexpr (kTotals) {
-    TRUENORM_UNROLL
-    for (size_t k = 0; k < kCount; ++k) {
-      dgamma[k] = load<kN>(task.dgamma + k * kPartLanes);
-      dbeta[k] = load<kN>(task.dbeta + k * kPartLanes);
-    }
-  }
-  const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
-  const T* dy = static_cast<const T*>(task.dy) + first * task.dy_stride;
-  T* dx = static_cast<T*>(task.dx) + first * task.dx_stride;
-  for (int64_t r = 0; r < rows; ++r, x += task.x_stride, dy += task.dy_stride, dx += task.dx_stride) {
-    const PlainGradient row(grads[r].narrow);
-    if (ahead.x) prefetch_parts<kCount>(x + ahead.x);
-    if (ahead.dy) prefetch_parts<kCount>(dy + ahead.dy);
-    TRUENORM_UNROLL
-    for (size_t k = 0; k < kCount; ++k) {
-      const size_t at = k * kPartLanes;
-      const F32Part c = row.c(load<kN>(x + at));
-      const F32Part out = row.dx_of(c, load<kN>(gamma + at) * load<kN>(dy + at));
-      if constexpr (kTotals) {
-        const F64Part dy_wide = load_f64<kN>(dy + at);
-        dgamma[k] = add_exact_product(dy_wide, widen(row.x_hat_of(c)), dgamma[k]);
-        dbeta[k] = dbeta[k] + dy_wide;
-      }
-      put<kStream>(out, dx + at);  // last: dx may be dy or x
-    }
-  }
-  if constexpr (kTotals) {
-    TRUENORM_UNROLL
-    for (size_t k = 0; k < kCount; ++k) {
-      store(dgamma[k], task.dgamma + k * kPartLanes);
-      store(dbeta[k], task.dbeta + k * kPartLanes);
-    }
-  }
-}
-template <size_t kCount, class T>
-HWY_INLINE void gradient_rows_of_parts(const BackwardTask& task, const float* gamma, int64_t first, int64_t rows, const GradRow* grads) {
-  const Ahead ahead = fetched<T>(task, first + rows).with_columns;
-  // Rows that follow one another fill the lines as they come.
-  if (task.traffic.past_caches && task.dx_stride == task.d && before_stream(static_cast<T*>(task.dx)) == 0) {
-    if (task.dgamma) return gradient_rows_of_parts<kCount, true, true, T>(task, gamma, first, rows, grads, ahead);
-    return gradient_rows_of_parts<kCount, false, true, T>(task, gamma, first, rows, grads, ahead);
-  }
-  if (task.dgamma) return gradient_rows_of_parts<kCount, true, false, T>(task, gamma, first, rows, grads, ahead);
-  gradient_rows_of_parts<kCount, false, false, T>(task, gamma, first, rows, grads, ahead);
-}
-
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
 template <class T, class G, class O>
 HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
                               const GradRow* grads, int64_t begin, int64_t end) {
   const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
-  if constexpr (kInParts<T, G> && kInParts<T, O>) {
-    const int64_t parts = begin == 0 && end == task.d && task.dx && !task.dgamma == !task.dbeta ? whole_parts(end) : 0;
-    if (parts > 0 && all_plain(grads, rows)) {
-      const float* const gamma_row = gamma.block(0, static_cast<size_t>(end));
-      if (parts == 1) return gradient_rows_of_parts<1, T>(task, gamma_row, first, rows, grads);
-      if (parts == 2) return gradient_rows_of_parts<2, T>(task, gamma_row, first, rows, grads);
-      if (parts == 3) return gradient_rows_of_parts<3, T>(task, gamma_row, first, rows, grads);
-      return gradient_rows_of_parts<4, T>(task, gamma_row, first, rows, grads);
-    }
-  }
   // Rows of whole aligned lines go straight to memory. Others would shift the totals; they are copied there.
   const bool streams = sizeof(O) > 2 && task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
                        task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
@@ -260,11 +198,16 @@ void backward_rows(const BackwardTask& task) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
   const int64_t group = gradient_rows<T>(task);
   GradRow grads[kBatch];
-  for (int64_t first = 0; first < task.rows; first += group) {
-    const int64_t rows = HWY_MIN(group, task.rows - first);
-    group_sums<T, G>(task, gamma, first, rows, grads);
-    group_columns<T, G, O>(task, gamma, first, rows, grads, 0, task.d);
-  }
+  const auto in_groups = [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin; first < end; first += group) {
+      const int64_t rows = HWY_MIN(group, end - first);
+      group_sums<T, G>(task, gamma, first, rows, grads);
+      group_columns<T, G, O>(task, gamma, first, rows, grads, 0, task.d);
+    }
+  };
+  int64_t first = 0;
+  if constexpr (kInParts<T, G> && kInParts<T, O>) first = gradient_batches(task, gamma, in_groups);
+  in_groups(first, task.rows);
   if (task.traffic.past_caches) hwy::FlushStream();
 }
 

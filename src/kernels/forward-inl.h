@@ -22,7 +22,8 @@ namespace HWY_NAMESPACE {
 struct PlainFinish {  // float32: two roundings in x_hat, one in y
   float hi, r, b;
   HWY_INLINE explicit PlainFinish(const NarrowRow& row) : hi(row.hi), r(row.r), b(row.b) {}
-  HWY_INLINE PlainFinish(const NarrowBatch& batch, size_t k) : hi(batch.hi[k]), r(batch.r[k]), b(batch.b[k]) {}
+  template <class Batch>
+  HWY_INLINE PlainFinish(const Batch& batch, size_t k) : hi(batch.hi[k]), r(batch.r[k]), b(batch.b[k]) {}
   template <size_t kN>
   HWY_INLINE F32s<kN> x_hat(const F32s<kN>& x) const {
     return fma(x - fill<kN>(hi), fill<kN>(r), fill<kN>(b));

@@ -6,8 +6,6 @@
 #define TRUENORM_GRADIENT_ROWS_INL_H_
 #endif
 
-#include <type_traits>
-
 #include "gradient_lanes-inl.h"
 #include "gradient_sums-inl.h"
 #include "kernels.h"
@@ -79,7 +77,7 @@ HWY_INLINE bool lane_rows_of(const GradRow* grads, LaneRows& lanes) {
 }
 
 // Folded together, their scalars made side by side. Bits of rows that must be summed again.
-template <size_t kCount, class T, class G>
+template <class T, class G>
 HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, const LaneRows& lanes,
                                   double inv_d, GradRow* grads) {
   VF64 a[kF64Lanes], b[kF64Lanes];
@@ -88,15 +86,7 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
   const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
   const G* dy = static_cast<const G*>(task.dy) + first * task.dy_stride;
   for (size_t r = 0; r < kF64Lanes; ++r, x += task.x_stride, dy += task.dy_stride) {
-    PlainGradientSums sums;
-    if constexpr (kCount > 0) {
-      if (ahead.x) prefetch_parts<kCount>(x + ahead.x);
-      if (ahead.dy) prefetch_parts<kCount>(dy + ahead.dy);
-      using Lanes = std::conditional_t<sizeof(T) == 2, ShortSums, QuadSums>;  // such rows' dx is of their type
-      sums = plain_sums_of_parts<Lanes, kCount>(grads[r].narrow.row.hi, x, dy, gamma);
-    } else {
-      sums = plain_segment_sums(grads[r].narrow, x, dy, gamma, static_cast<size_t>(task.d), ahead);
-    }
+    const PlainGradientSums sums = plain_segment_sums(grads[r].narrow, x, dy, gamma, static_cast<size_t>(task.d), ahead);
     a[r] = sums.partial.s;
     b[r] = sums.partial.q;
     g_fits |= static_cast<uint32_t>(sizes_fit(sizes_of(sums.g_bits))) << r;
@@ -110,18 +100,6 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
     if (!(enough >> r & 1)) grads[r].narrow.row.kind = RowKind::Exact;
   }
   return ~enough & ((1u << kF64Lanes) - 1);
-}
-template <class T, class G>
-HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, int64_t first, const Ahead& ahead, const LaneRows& lanes,
-                                  double inv_d, GradRow* grads) {
-  if constexpr (kInParts<T, G>) {
-    const int64_t parts = sizeof(T) == 2 && !task.half_dx ? 0 : whole_parts(task.d);
-    if (parts == 1) return sum_lane_rows<1, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
-    if (parts == 2) return sum_lane_rows<2, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
-    if (parts == 3) return sum_lane_rows<3, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
-    if (parts == 4) return sum_lane_rows<4, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
-  }
-  return sum_lane_rows<0, T, G>(task, gamma, first, ahead, lanes, inv_d, grads);
 }
 
 template <class T>

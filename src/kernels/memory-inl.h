@@ -197,12 +197,6 @@ HWY_INLINE void prefetch_pair(const T* p) {
   prefetch(p);
   if constexpr (sizeof(T) > 2) prefetch(p + kLanes);
 }
-// Of kCount parts.
-template <size_t kCount, class T>
-HWY_INLINE void prefetch_parts(const T* p) {
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kCount * kPartLanes; i += kLanes) prefetch(p + i);
-}
 
 // Loads as float64, for sums.
 template <size_t kN = kF32Vectors>

@@ -18,9 +18,9 @@ namespace HWY_NAMESPACE {
 
 // ---------------------------------------------------------------- from sums to the scalars of float32 or half rows
 // x_hat = fma(x - hi, r, b). (mean - hi) is exact. Its product with r is below 2^-22 for plain rows, so that rounding it
-// costs under 2^-46.
+// costs under 2^-46. Returns mean - hi.
 template <class D>
-HWY_INLINE void plain_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* hi_out, float* r_out, float* b_out) {
+HWY_INLINE hn::Vec<D> plain_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* hi_out, float* r_out, float* b_out) {
   const hn::Rebind<float, D> f32;
   const auto hi = hn::DemoteTo(f32, mean);
   const auto r = hn::DemoteTo(f32, rstd);
@@ -28,6 +28,7 @@ HWY_INLINE void plain_scalars(D f64, hn::Vec<D> mean, hn::Vec<D> rstd, float* hi
   hn::StoreU(hi, f32, hi_out);
   hn::StoreU(r, f32, r_out);
   hn::StoreU(hn::DemoteTo(f32, hn::Neg(hn::Mul(lo, hn::PromoteTo(f64, r)))), f32, b_out);
+  return lo;
 }
 
 // x_hat = fma(x, r, b) of quick rows. Returns r.

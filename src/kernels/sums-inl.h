@@ -86,6 +86,16 @@ HWY_INLINE Partial segment_partial_sums(const T* HWY_RESTRICT x, size_t n, int64
   return partial(sums);
 }
 
+// The same of kCount whole parts.
+template <size_t kCount, class T>
+HWY_INLINE Partial part_sums(const T* HWY_RESTRICT x) {
+  constexpr size_t kPresent = HWY_MIN(kCount, kParts) * kPartVectors * kWidth;
+  LaneSums sums{fill(0.0), fill(0.0)};
+  TRUENORM_UNROLL
+  for (size_t k = 0; k < kCount; ++k) sums.add(k % kParts, load_f64<kPartVectors>(x + k * kPartLanes));
+  return {fold_vectors<kPresent>(sums.s), fold_vectors<kPresent>(sums.q)};
+}
+
 // Sums of c and c*c.
 struct CentredSums {
   F64x16 s, q;

@@ -88,6 +88,11 @@ struct NarrowGrad {
   float Ar, Kr;  // plain rows: dx = fma(-c, Kr, fma(g, r, -Ar))
   bool half_dx;  // half rows: whether dx is of a half type, too; decides how g is summed
 };
+// Of a batch of plain rows, side by side: made by vectors, read one by one.
+inline constexpr int64_t kGradBatch = 32;
+struct GradScalars {
+  alignas(64) float hi[kGradBatch], r[kGradBatch], b[kGradBatch], Ar[kGradBatch], Kr[kGradBatch];
+};
 struct WideGrad {
   WideRow row;
   double A, B;
