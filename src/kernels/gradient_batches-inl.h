@@ -38,7 +38,7 @@ class SizesOfRows {
       least_ = hn::Min(least_, hn::Sub(hn::BitCast(U32(), hn::Abs(g_bits.v[i])), hn::Set(U32(), 1u)));
   }
   HWY_INLINE bool all_fit() const {
-    const auto limit = hn::Set(U32(), 0x20000000u - 1);  // 2^-63
+    const auto limit = hn::Set(U32(), kLeastNotTiny - 1);
     return hn::AllTrue(U32(), hn::Eq(hn::Min(least_, limit), limit));
   }
 };

@@ -53,6 +53,7 @@ HWY_INLINE bool lane_rows_of_records(const BackwardTask& task, int64_t first, La
   HWY_ALIGN float hi[kF64Lanes], r[kF64Lanes], b[kF64Lanes];
   const VF64 mean = hn::Add(first_elements(f64, static_cast<const T*>(task.x) + first * task.x_stride, task.x_stride), m);
   plain_scalars(f64, mean, lanes.rstd, hi, r, b);
+  // What it returns; with that, GCC 12 makes rows of 12 features take a tenth longer.
   lanes.lo = hn::Sub(mean, hn::PromoteTo(f64, hn::LoadU(hn::Rebind<float, F64>(), hi)));
   for (size_t k = 0; k < kF64Lanes; ++k) {
     NarrowRow& row = grads[k].narrow.row;
