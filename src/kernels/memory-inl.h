@@ -1,5 +1,5 @@
-// Sixteen elements between memory and vectors: conversions of the half types, the last elements of a row, stores around
-// the caches. No alignment is demanded but by stream(), and no byte outside the elements is touched.
+// Sixteen elements between memory and vectors: the last elements of a row, stores around the caches; halves-inl.h has the
+// conversions of the half types. No alignment is demanded but by stream(), and no byte outside the elements is touched.
 #if defined(TRUENORM_MEMORY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRUENORM_MEMORY_INL_H_
 #undef TRUENORM_MEMORY_INL_H_
@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "halves-inl.h"
 #include "hwy/cache_control.h"
 #include "lanes-inl.h"
 #include "types.h"
@@ -32,43 +33,6 @@ HWY_INLINE F64s<kN> load(const double* HWY_RESTRICT p) {
   for (size_t i = 0; i < kN * kWidth; ++i) z.v[i] = hn::LoadU(F64(), p + i * kF64Lanes);
   return z;
 }
-template <size_t kN = kF32Vectors>
-HWY_INLINE F32s<kN> load(const BFloat16* HWY_RESTRICT p) {
-  const hn::Rebind<uint16_t, F32> half;
-  const hn::RebindToUnsigned<F32> word;
-  F32s<kN> z;
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kN; ++i) {
-    const auto u = hn::LoadU(half, reinterpret_cast<const uint16_t*>(p) + i * kF32Lanes);
-    z.v[i] = hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(word, u)));
-  }
-  return z;
-}
-template <size_t kN = kF32Vectors>
-HWY_INLINE F32s<kN> load(const Float16* HWY_RESTRICT p) {
-  F32s<kN> z;
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kN; ++i) {
-#if HWY_CAP_GE256
-    const hn::Rebind<hwy::float16_t, F32> half;  // F16C: exact, subnormals included
-    z.v[i] = hn::PromoteTo(F32(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p) + i * kF32Lanes));
-#else
-    // Integer arithmetic: the exponent and fraction shifted into place and rescaled by an exact multiplication, which
-    // also normalizes subnormals; infinities and NaNs get the largest exponent.
-    const hn::Rebind<uint16_t, F32> half;
-    const hn::RebindToUnsigned<F32> word;
-    const auto u = hn::PromoteTo(word, hn::LoadU(half, reinterpret_cast<const uint16_t*>(p) + i * kF32Lanes));
-    const auto magnitude = hn::ShiftLeft<13>(hn::And(u, hn::Set(word, 0x7FFFu)));
-    const VF32 scaled = hn::Mul(hn::BitCast(F32(), magnitude), hn::Set(F32(), 0x1p112f));
-    const auto special = hn::Ge(scaled, hn::Set(F32(), 65536.0f));
-    const VF32 whole = hn::IfThenElse(special, hn::BitCast(F32(), hn::Or(magnitude, hn::Set(word, 0x7F800000u))), scaled);
-    const auto sign = hn::ShiftLeft<16>(hn::And(u, hn::Set(word, 0x8000u)));
-    z.v[i] = hn::Or(whole, hn::BitCast(F32(), sign));
-#endif
-  }
-  return z;
-}
-
 // ---------------------------------------------------------------- stores of sixteen elements; NaNs are canonical already
 template <size_t kN>
 HWY_INLINE void store(const F32s<kN>& x, float* HWY_RESTRICT p) {
@@ -79,60 +43,6 @@ template <size_t kN>
 HWY_INLINE void store(const F64s<kN>& x, double* HWY_RESTRICT p) {
   TRUENORM_UNROLL
   for (size_t i = 0; i < kN * kWidth; ++i) hn::StoreU(x.v[i], F64(), p + i * kF64Lanes);
-}
-// Half types, as vectors of 16-bit words. Values are below 2^16: the saturating conversion is exact.
-using Word16 = hn::Rebind<uint16_t, F32>;
-template <size_t kN>
-struct U16s {
-  hn::Vec<Word16> v[kN];
-};
-HWY_INLINE hn::Vec<Word16> lower_half(hn::Vec<hn::RebindToUnsigned<F32>> word) {
-  return hn::DemoteTo(Word16(), hn::BitCast(hn::RebindToSigned<F32>(), word));
-}
-// Round to nearest even in integer arithmetic: the instruction for it flushes subnormals.
-template <size_t kN>
-HWY_INLINE U16s<kN> to_half(const F32s<kN>& x, const BFloat16*) {
-  const hn::RebindToUnsigned<F32> word;
-  U16s<kN> z;
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kN; ++i) {
-    const auto raw = hn::BitCast(word, x.v[i]);
-    const auto last = hn::And(hn::ShiftRight<16>(raw), hn::Set(word, 1u));
-    z.v[i] = lower_half(hn::ShiftRight<16>(hn::Add(raw, hn::Add(last, hn::Set(word, 0x7FFFu)))));
-  }
-  return z;
-}
-template <size_t kN>
-HWY_INLINE U16s<kN> to_half(const F32s<kN>& x, const Float16*) {
-  U16s<kN> z;
-#if HWY_CAP_GE256
-  const hn::Rebind<hwy::float16_t, F32> half;  // F16C rounds to nearest even and keeps subnormals
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kN; ++i) z.v[i] = hn::BitCast(Word16(), hn::DemoteTo(half, x.v[i]));
-#else
-  // Integer arithmetic for normal results, one float32 addition for subnormal ones.
-  const hn::RebindToUnsigned<F32> word;
-  TRUENORM_UNROLL
-  for (size_t i = 0; i < kN; ++i) {
-    const auto sign = hn::And(hn::BitCast(word, x.v[i]), hn::Set(word, 0x80000000u));
-    const VF32 magnitude = hn::Abs(x.v[i]);
-    // Normal results: round to 11 bits, then move the exponent from bias 127 to 15.
-    const auto bits = hn::BitCast(word, magnitude);
-    const auto last = hn::And(hn::ShiftRight<13>(bits), hn::Set(word, 1u));
-    const auto rounded = hn::ShiftRight<13>(hn::Add(bits, hn::Add(last, hn::Set(word, 0x0FFFu))));
-    const auto normal = hn::Sub(rounded, hn::Set(word, (127u - 15u) << 10));
-    // Subnormal results: 0.5 has its last place at 2^-24, where theirs is.
-    const auto subnormal = hn::Sub(hn::BitCast(word, hn::Add(magnitude, hn::Set(F32(), 0.5f))), hn::Set(word, 0x3F000000u));
-    const auto is_subnormal = hn::MaskFromVec(hn::BitCast(word, hn::VecFromMask(F32(), hn::Lt(magnitude, hn::Set(F32(), 0x1p-14f)))));
-    const auto overflows = hn::MaskFromVec(hn::BitCast(word, hn::VecFromMask(F32(), hn::Ge(magnitude, hn::Set(F32(), 65520.0f)))));
-    const auto is_nan = hn::MaskFromVec(hn::BitCast(word, hn::VecFromMask(F32(), hn::Ne(magnitude, magnitude))));
-    auto result = hn::IfThenElse(is_subnormal, subnormal, normal);
-    result = hn::IfThenElse(overflows, hn::Set(word, 0x7C00u), result);
-    result = hn::IfThenElse(is_nan, hn::Set(word, 0x7E00u), result);
-    z.v[i] = lower_half(hn::Or(result, hn::ShiftRight<16>(sign)));
-  }
-#endif
-  return z;
 }
 template <class T, size_t kN>
 HWY_INLINE void store(const F32s<kN>& x, T* HWY_RESTRICT p) {
