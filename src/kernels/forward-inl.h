@@ -134,8 +134,8 @@ HWY_INLINE int64_t group_rows(int64_t d) {
 }
 
 // A block of columns of a plain row with finite parameters, around the caches from the first whole line on.
-template <class T, class O>
-HWY_INLINE void stream_block(const PlainFinish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
+template <class Finish, class T, class O>
+HWY_INLINE void stream_block(const Finish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
   const size_t head = HWY_MIN(before_stream(y), n);
   if (head) finish_block<true>(finish, x, y, gamma, beta, head);
   if (head < n) finish_block<true, true>(finish, x + head, y + head, gamma + head, beta + head, n - head);

@@ -167,10 +167,8 @@ struct LongRowOf {
       const auto* gamma_block = gamma.block(i, n);
       if constexpr (kIsQuick<T, O>) {
         if (row.quick.enough) {
-          SplitParameters<kColumns> parameters;
-          parameters.set(gamma_block, beta.block(i, n), n);
-          quick_row(row.quick, static_cast<const T*>(task.x) + i, static_cast<O*>(task.y) + i, parameters.gamma, parameters.beta, n,
-                    false, false);
+          finish_block<false>(QuickFinish(row.quick), static_cast<const T*>(task.x) + i, static_cast<O*>(task.y) + i, gamma_block,
+                              beta.block(i, n), n);
           continue;
         }
       }

@@ -72,14 +72,6 @@ HWY_INLINE void quick_block(const QuickFinish& finish, const BFloat16* x, BFloat
     store_pairs_n(finished<kFinite>(finish(load_pairs_n(x + i, n - i), load_split(gamma + i), load_split(beta + i))), y + i, n - i);
 }
 
-inline HWY_NOINLINE void quick_row(const QuickRow& row, const BFloat16* x, BFloat16* y, const float* gamma, const float* beta,
-                                   size_t n, bool finite, bool streams) {
-  const QuickFinish finish(row);
-  if (!finite) return quick_block<false, false>(finish, x, y, gamma, beta, n);
-  if (streams && before_stream(y) == 0) return quick_block<true, true>(finish, x, y, gamma, beta, n);
-  quick_block<true, false>(finish, x, y, gamma, beta, n);
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace truenorm
 HWY_AFTER_NAMESPACE();
