@@ -39,7 +39,7 @@ truenorm_status check_stats(const ForwardCall& call) {
   return TRUENORM_OK;
 }
 
-truenorm_status check_forward(const ForwardCall& call) {
+truenorm_status check_forward(ForwardCall& call) {
   TRUENORM_TRY(check_eps(call.eps));
   const bool empty = is_empty(call.shape);
   if (!empty) TRUENORM_TRY(check_required(call.x));
@@ -52,7 +52,7 @@ truenorm_status check_forward(const ForwardCall& call) {
   if (call.gamma.data && call.beta.data && call.gamma.dtype != call.beta.dtype)
     return fail(TRUENORM_UNSUPPORTED_DTYPES, "gamma is %s and beta is %s; expected one type", truenorm_dtype_name(call.gamma.dtype),
                 truenorm_dtype_name(call.beta.dtype));
-  for (const Operand* operand : {&call.x, &call.gamma, &call.beta, &call.y}) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (Operand* operand : {&call.x, &call.gamma, &call.beta, &call.y}) TRUENORM_TRY(check_operand(call.shape, *operand));
   if (empty) return TRUENORM_OK;
   TRUENORM_TRY(check_output_rows(call.shape, call.y, false));
   TRUENORM_TRY(check_overlap(call.shape, call.y, call.x, true));
@@ -100,11 +100,11 @@ truenorm_status check_piece(const BackwardCall& call, const Options& options, bo
   return TRUENORM_OK;
 }
 
-truenorm_status check_backward(const BackwardCall& call) {
+truenorm_status check_backward(BackwardCall& call) {
   TRUENORM_TRY(check_eps(call.eps));
   const bool empty = is_empty(call.shape);
-  const Operand* const outputs[] = {&call.dx, &call.dgamma, &call.dbeta};
-  const Operand* const inputs[] = {&call.dy, &call.x, &call.gamma};
+  Operand* const outputs[] = {&call.dx, &call.dgamma, &call.dbeta};
+  Operand* const inputs[] = {&call.dy, &call.x, &call.gamma};
   if (!empty) {
     TRUENORM_TRY(check_required(call.dy));
     TRUENORM_TRY(check_required(call.x));
@@ -116,8 +116,8 @@ truenorm_status check_backward(const BackwardCall& call) {
   TRUENORM_TRY(check_pair(call.dx, call.x, TRUENORM_FLOAT32));
   TRUENORM_TRY(check_gradient_dtype(call.dgamma, call));
   TRUENORM_TRY(check_gradient_dtype(call.dbeta, call));
-  for (const Operand* operand : inputs) TRUENORM_TRY(check_operand(call.shape, *operand));
-  for (const Operand* operand : outputs) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (Operand* operand : inputs) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (Operand* operand : outputs) TRUENORM_TRY(check_operand(call.shape, *operand));
   TRUENORM_TRY(check_parameter_groups(call));
   if (reinterpret_cast<uintptr_t>(call.saved) % 8 != 0)
     return fail(TRUENORM_MISALIGNED, "saved is %p; expected a multiple of 8", call.saved);
@@ -187,7 +187,7 @@ truenorm_status truenorm_layer_norm_forward(const truenorm_shape* shape, truenor
   Options checked;
   TRUENORM_TRY(check_shape(shape));
   TRUENORM_TRY(check_options(options, &checked));
-  const ForwardCall call{*shape,
+  ForwardCall call{*shape,
                          operand("x", *shape, x, false),
                          operand("gamma", *shape, gamma, true),
                          operand("beta", *shape, beta, true),
@@ -208,7 +208,7 @@ truenorm_status truenorm_layer_norm_backward(const truenorm_shape* shape, trueno
   Options checked;
   TRUENORM_TRY(check_shape(shape));
   TRUENORM_TRY(check_options(options, &checked));
-  const BackwardCall call{*shape,
+  BackwardCall call{*shape,
                           operand("dy", *shape, dy, false),
                           operand("x", *shape, x, false),
                           operand("gamma", *shape, gamma, true),
