@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "dispatch.h"
+#include "fp_environment.h"
 #include "layer_norm.h"
 #include "layout.h"
 #include "split.h"
+#include "workspace.h"
 
 namespace truenorm {
 namespace {
@@ -258,9 +260,7 @@ class Backward {
   }
   // `totals` holds features [begin, end) in arrays of `length`, as set_totals() lays them out.
   void round_block(const Group& group, const double* totals, int64_t length, int64_t begin, int64_t end) const {
-    struct {
-      double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
-    } laid;
+    struct { double *dgamma, *dbeta, *dgamma_error, *dbeta_error; } laid;
     set_totals(laid, const_cast<double*>(totals), length);
     const auto store = [&](const double* total, const double* error, const Operand& operand, void* out) {
       if (!out) return;
@@ -286,19 +286,13 @@ class Backward {
                           .x = at(call_.x, here[kX]),
                           .dx = const_cast<void*>(at(call_.dx, here[kDx])),
                           .half_dx = !dx_variant_ && is_half(call_.x.dtype),
-                          .rows = step,
-                          .d = d_,
-                          .dy_stride = rows_.step(kDy),
-                          .x_stride = rows_.step(kX),
-                          .dx_stride = rows_.step(kDx),
+                          .rows = step, .d = d_,
+                          .dy_stride = rows_.step(kDy), .x_stride = rows_.step(kX), .dx_stride = rows_.step(kDx),
                           .gamma = {at(call_.gamma, here[kGamma]), call_.gamma.dtype == call_.x.dtype},
                           .eps = call_.eps,
                           .saved = call_.saved ? static_cast<const char*>(call_.saved) + saved : nullptr,
                           .grad_rows = grads ? grads + (row - begin) + r : nullptr,
-                          .dgamma = nullptr,
-                          .dbeta = nullptr,
-                          .dgamma_error = nullptr,
-                          .dbeta_error = nullptr,
+                          .dgamma = nullptr, .dbeta = nullptr, .dgamma_error = nullptr, .dbeta_error = nullptr,
                           .traffic = traffic_};
         visit(task);
       }
@@ -323,8 +317,13 @@ std::size_t backward_workspace(const BackwardCall& call, const Options& options)
   return Backward(call, options).workspace_bytes();
 }
 
-void backward(const BackwardCall& call, const Options& options, void* workspace) {
-  Backward(call, options)(static_cast<char*>(workspace));
+truenorm_status backward(const BackwardCall& call, const Options& options) {
+  const Backward task(call, options);
+  Workspace workspace;
+  TRUENORM_TRY(workspace.get(call, options, task.workspace_bytes()));
+  const DefaultFpEnvironment environment;
+  task(workspace.data);
+  return TRUENORM_OK;
 }
 
 }  // namespace truenorm

@@ -1,10 +1,8 @@
-// The C interface: checks arguments, finds scratch memory, and hands over.
-#include <cstdlib>
+// The C interface: checks arguments, and hands over.
 #include <initializer_list>
 
 #include "checks.h"
 #include "error.h"
-#include "fp_environment.h"
 #include "layer_norm.h"
 #include "truenorm/truenorm.h"
 
@@ -138,43 +136,6 @@ truenorm_status check_backward(BackwardCall& call) {
   return TRUENORM_OK;
 }
 
-// Scratch memory of the caller, or of this call.
-class Workspace {
- public:
-  ~Workspace() { std::free(owned_); }
-  truenorm_status get(const BackwardCall& call, const Options& options) {
-    const std::size_t needed = backward_workspace(call, options);
-    if (options.workspace) {
-      if (options.workspace_bytes < needed)
-        return fail(TRUENORM_WORKSPACE_TOO_SMALL, "options.workspace_bytes is %zu; expected at least %zu", options.workspace_bytes, needed);
-      if (reinterpret_cast<uintptr_t>(options.workspace) % 64 != 0)
-        return fail(TRUENORM_MISALIGNED, "options.workspace is %p; expected a multiple of 64", options.workspace);
-      for (const Operand* operand : {&call.dy, &call.x, &call.gamma, &call.dx, &call.dgamma, &call.dbeta})
-        TRUENORM_TRY(check_overlap(call.shape, *operand, "options.workspace", options.workspace, needed));
-      data = options.workspace;
-      return TRUENORM_OK;
-    }
-    if (needed == 0) return TRUENORM_OK;
-    data = owned_ = std::aligned_alloc(64, needed);
-    if (!data) return fail(TRUENORM_OUT_OF_MEMORY, "no memory for a workspace of %zu bytes", needed);
-    return TRUENORM_OK;
-  }
-  void* data = nullptr;
-
- private:
-  void* owned_ = nullptr;
-};
-
-truenorm_status backward_checked(const BackwardCall& call, const Options& options) {
-  // Empty rows: sums of nothing are 0. They are written like any other totals.
-  if (call.shape.d == 0) return TRUENORM_OK;
-  Workspace workspace;
-  TRUENORM_TRY(workspace.get(call, options));
-  const DefaultFpEnvironment environment;
-  backward(call, options, workspace.data);
-  return TRUENORM_OK;
-}
-
 }  // namespace
 }  // namespace truenorm
 
@@ -196,7 +157,6 @@ truenorm_status truenorm_layer_norm_forward(const truenorm_shape* shape, truenor
                          eps};
   TRUENORM_TRY(check_forward(call));
   if (is_empty(*shape)) return TRUENORM_OK;
-  const DefaultFpEnvironment environment;
   forward(call, checked);
   return TRUENORM_OK;
 }
@@ -219,7 +179,8 @@ truenorm_status truenorm_layer_norm_backward(const truenorm_shape* shape, trueno
                           eps};
   TRUENORM_TRY(check_backward(call));
   TRUENORM_TRY(check_piece(call, checked, shape->d > 0));
-  return backward_checked(call, checked);
+  if (shape->d == 0) return TRUENORM_OK;  // without rows the sums are 0, and are written like any other
+  return backward(call, checked);
 }
 
 size_t truenorm_layer_norm_saved_bytes(const truenorm_shape* shape, truenorm_dtype x) {

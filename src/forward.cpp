@@ -1,4 +1,5 @@
 #include "dispatch.h"
+#include "fp_environment.h"
 #include "layer_norm.h"
 #include "layout.h"
 #include "split.h"
@@ -47,20 +48,17 @@ class Forward {
   }
 
   ForwardTask task_at(int64_t row, int64_t rows, const int64_t (&offset)[kOperands]) const {
-    const auto from_row = [&](auto* array, std::size_t each) { return array ? array + row * static_cast<int64_t>(each) : nullptr; };
+    const auto from = [&](auto* array, int64_t each) { return array ? array + row * each : nullptr; };
     return {.x = at(call_.x, offset[kX]),
             .y = const_cast<void*>(at(call_.y, offset[kY])),
-            .rows = rows,
-            .d = call_.shape.d,
-            .x_stride = rows_.step(kX),
-            .y_stride = rows_.step(kY),
+            .rows = rows, .d = call_.shape.d, .x_stride = rows_.step(kX), .y_stride = rows_.step(kY),
             .gamma = parameter(call_.gamma, offset[kGamma]),
             .beta = parameter(call_.beta, offset[kBeta]),
             .eps = call_.eps,
-            .mean = from_row(call_.stats.mean, 1),
-            .var = from_row(call_.stats.var, 1),
-            .rstd = from_row(call_.stats.rstd, 1),
-            .saved = from_row(static_cast<char*>(call_.stats.saved), saved_bytes_per_row(call_.x.dtype)),
+            .mean = from(call_.stats.mean, 1),
+            .var = from(call_.stats.var, 1),
+            .rstd = from(call_.stats.rstd, 1),
+            .saved = from(static_cast<char*>(call_.stats.saved), static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype))),
             .traffic = traffic_};
   }
 
@@ -88,6 +86,9 @@ class Forward {
 
 }  // namespace
 
-void forward(const ForwardCall& call, const Options& options) { Forward(call, options)(); }
+void forward(const ForwardCall& call, const Options& options) {
+  const DefaultFpEnvironment environment;
+  Forward(call, options)();
+}
 
 }  // namespace truenorm

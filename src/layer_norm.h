@@ -24,7 +24,7 @@ struct BackwardCall {
   double eps;
 };
 std::size_t backward_workspace(const BackwardCall& call, const Options& options);
-void backward(const BackwardCall& call, const Options& options, void* workspace);
+truenorm_status backward(const BackwardCall& call, const Options& options);
 
 // The element `offset` elements into an operand; null when it is absent.
 inline const void* at(const Operand& operand, int64_t offset) {

@@ -70,7 +70,8 @@ inline void sum_long_row(const Threads& threads, const LongRowKernels& kernels, 
 // Calls columns(begin, end) over all features of long rows.
 template <class Columns>
 void share_columns(const Threads& threads, int64_t d, const Columns& columns) {
-  share(threads, (d + kColumns - 1) / kColumns, [&](int64_t begin, int64_t end) { columns(begin * kColumns, std::min(d, end * kColumns)); });
+  share(threads, (d + kColumns - 1) / kColumns,
+        [&](int64_t begin, int64_t end) { columns(begin * kColumns, std::min(d, end * kColumns)); });
 }
 
 }  // namespace truenorm
