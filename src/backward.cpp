@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dispatch.h"
+#include "fp_environment.h"
 #include "layer_norm.h"
 #include "layout.h"
 #include "split.h"
+#include "workspace.h"
 
 namespace truenorm {
 namespace {
@@ -16,6 +19,7 @@ int64_t padded(int64_t d) { return (d + 15) / 16 * 16; }
 
 // Blocks of rows whose totals are kept apart: a function of rows and d alone, so that threads change no bit.
 int64_t rows_per_block(int64_t rows, int64_t d) {
+  if (rows <= 64) return 64;
   const int64_t limit = std::clamp<int64_t>(kMaxTotalsBytes / (32 * d), 1, 64);
   return std::max<int64_t>(64, (rows + limit - 1) / limit);
 }
@@ -31,10 +35,10 @@ class Backward {
         d_(call.shape.d),
         wide_(call.x.dtype == TRUENORM_FLOAT64), dy_variant_(call.dy.dtype != call.x.dtype),
         dx_variant_(call.dx.data && call.dx.dtype != call.x.dtype), in_pieces_(options.rows_in_all > 0) {
-    int64_t record = row_count(call.shape);
+    int64_t records[TRUENORM_MAX_RANK];  // their strides: rows in order
+    for (int64_t k = call.shape.rank - 1, record = 1; k >= 0; record *= call.shape.dims[k--]) records[k] = record;
     for (int32_t k = 0; k < call.shape.rank; ++k) {
-      const int64_t size = call.shape.dims[k];
-      record = size ? record / size : 0;
+      const int64_t size = call.shape.dims[k], record = records[k];
       const int64_t dgamma = call.dgamma.data ? call.dgamma.strides[k] : 0, dbeta = call.dbeta.data ? call.dbeta.strides[k] : 0;
       if (dgamma != 0 || dbeta != 0)
         groups_.append(size, {call.dy.strides[k], call.x.strides[k], call.gamma.strides[k], call.dx.strides[k], record, dgamma, dbeta});
@@ -42,7 +46,7 @@ class Backward {
         rows_.append(size, {call.dy.strides[k], call.x.strides[k], call.gamma.strides[k], call.dx.strides[k], record});
     }
     const int64_t elements = groups_.count * rows_.count * d_;
-    const int64_t bytes = static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
+    const int64_t bytes = size_of(call.x.dtype);
     threads_ = threads_for(options.threads, elements * 3 * bytes);
     // Whether dx is wanted or not: the workspace depends on it, and is asked for without dx.
     traffic_ = traffic_of(2 * elements * bytes, elements * bytes);
@@ -123,10 +127,8 @@ class Backward {
   }
 
   void dx_only(const Group& group, const Threads& threads) const {
-    const int64_t tasks = task_count(threads, rows_.count);
-    parallel_for(threads, tasks, [&](int64_t i) {
-      each_task(group, task_begin(i, tasks, rows_.count), task_begin(i + 1, tasks, rows_.count),
-                [&](const BackwardTask& task) { kernels_.backward[dy_variant_][dx_variant_](task); });
+    share(threads, rows_.count, [&](int64_t begin, int64_t end) {
+      each_task(group, begin, end, [&](const BackwardTask& task) { kernels_.backward[dy_variant_][dx_variant_](task); });
     });
   }
 
@@ -168,7 +170,7 @@ class Backward {
 
   // To the totals of their block, which `begins` with them.
   void add_rows(const Group& group, int64_t begin, int64_t end, double* totals, bool begins, GradRow* grads) const {
-    const int64_t bytes = (end - begin) * d_ * 3 * static_cast<int64_t>(truenorm_dtype_size(call_.x.dtype));
+    const int64_t bytes = (end - begin) * d_ * 3 * size_of(call_.x.dtype);
     const Threads threads = threads_for(threads_, bytes);
     if (threads.count == 1) {
       if (begins) std::memset(totals, 0, static_cast<std::size_t>(totals_bytes()));
@@ -205,15 +207,13 @@ class Backward {
   }
 
   // Arrays of `length`: dgamma, dbeta, then the errors of both; what is not wanted takes no room.
-  void set_totals(BackwardTask& task, double* totals, int64_t length) const {
-    double** const slots[] = {call_.dgamma.data ? &task.dgamma : nullptr, call_.dbeta.data ? &task.dbeta : nullptr,
-                              wide_ && call_.dgamma.data ? &task.dgamma_error : nullptr,
-                              wide_ && call_.dbeta.data ? &task.dbeta_error : nullptr};
-    for (double** slot : slots)
-      if (slot) {
-        *slot = totals;
-        totals += length;
-      }
+  template <class Task>
+  void set_totals(Task& task, double* totals, int64_t length) const {
+    const auto next = [&](const Operand& wanted) { return wanted.data ? std::exchange(totals, totals + length) : nullptr; };
+    task.dgamma = next(call_.dgamma);
+    task.dbeta = next(call_.dbeta);
+    task.dgamma_error = wide_ ? next(call_.dgamma) : nullptr;
+    task.dbeta_error = wide_ ? next(call_.dbeta) : nullptr;
   }
 
   // The sums of rows [begin, end), one after another in `grads`.
@@ -224,9 +224,7 @@ class Backward {
         each_task(group, begin + r, begin + r + 1, [&](const BackwardTask& task) { long_row(task, threads); }, grads + r);
       return;
     }
-    const int64_t tasks = task_count(threads, rows);
-    parallel_for(threads, tasks, [&](int64_t i) {
-      const int64_t first = task_begin(i, tasks, rows), last = task_begin(i + 1, tasks, rows);
+    share(threads, rows, [&](int64_t first, int64_t last) {
       each_task(group, begin + first, begin + last, [&](const BackwardTask& task) { kernels_.backward_sums[dy_variant_](task); },
                 grads + first);
     });
@@ -263,12 +261,12 @@ class Backward {
   }
   // `totals` holds features [begin, end) in arrays of `length`, as set_totals() lays them out.
   void round_block(const Group& group, const double* totals, int64_t length, int64_t begin, int64_t end) const {
-    BackwardTask laid{};
+    struct { double *dgamma, *dbeta, *dgamma_error, *dbeta_error; } laid;
     set_totals(laid, const_cast<double*>(totals), length);
     const auto store = [&](const double* total, const double* error, const Operand& operand, void* out) {
       if (!out) return;
-      const int64_t size = static_cast<int64_t>(truenorm_dtype_size(operand.dtype));
-      kernels_.round_totals(total, error, static_cast<char*>(out) + begin * size, operand.dtype, options_.accumulate, end - begin);
+      kernels_.round_totals(total, error, static_cast<char*>(out) + begin * size_of(operand.dtype), operand.dtype, options_.accumulate,
+                            end - begin);
     };
     store(laid.dgamma, laid.dgamma_error, call_.dgamma, group.dgamma);
     store(laid.dbeta, laid.dbeta_error, call_.dbeta, group.dbeta);
@@ -284,22 +282,19 @@ class Backward {
       for (int64_t r = 0; r < run; r += step) {
         int64_t here[kOperands];
         for (int i = 0; i < kOperands; ++i) here[i] = group.offset[i] + offset[i] + r * rows_.step(i);
-        BackwardTask task{};
-        task.rows = step;
-        task.d = d_;
-        task.dy = at(call_.dy, here[kDy]);
-        task.x = at(call_.x, here[kX]);
-        task.dx = const_cast<void*>(at(call_.dx, here[kDx]));
-        task.half_dx = !dx_variant_ && truenorm_dtype_size(call_.x.dtype) == 2;
-        task.gamma = {at(call_.gamma, here[kGamma]), call_.gamma.dtype == call_.x.dtype};
-        task.dy_stride = rows_.step(kDy);
-        task.x_stride = rows_.step(kX);
-        task.dx_stride = rows_.step(kDx);
-        task.eps = call_.eps;
-        task.traffic = traffic_;
-        if (call_.saved)
-          task.saved = static_cast<const char*>(call_.saved) + here[kRecord] * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
-        task.grad_rows = grads ? grads + (row - begin) + r : nullptr;
+        const int64_t saved = here[kRecord] * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
+        BackwardTask task{.dy = at(call_.dy, here[kDy]),
+                          .x = at(call_.x, here[kX]),
+                          .dx = const_cast<void*>(at(call_.dx, here[kDx])),
+                          .half_dx = !dx_variant_ && is_half(call_.x.dtype),
+                          .rows = step, .d = d_,
+                          .dy_stride = rows_.step(kDy), .x_stride = rows_.step(kX), .dx_stride = rows_.step(kDx),
+                          .gamma = {at(call_.gamma, here[kGamma]), call_.gamma.dtype == call_.x.dtype},
+                          .eps = call_.eps,
+                          .saved = call_.saved ? static_cast<const char*>(call_.saved) + saved : nullptr,
+                          .grad_rows = grads ? grads + (row - begin) + r : nullptr,
+                          .dgamma = nullptr, .dbeta = nullptr, .dgamma_error = nullptr, .dbeta_error = nullptr,
+                          .traffic = traffic_};
         visit(task);
       }
     });
@@ -323,8 +318,13 @@ std::size_t backward_workspace(const BackwardCall& call, const Options& options)
   return Backward(call, options).workspace_bytes();
 }
 
-void backward(const BackwardCall& call, const Options& options, void* workspace) {
-  Backward(call, options)(static_cast<char*>(workspace));
+truenorm_status backward(const BackwardCall& call, const Options& options) {
+  const Backward task(call, options);
+  Workspace workspace;
+  TRUENORM_TRY(workspace.get(call, options, task.workspace_bytes()));
+  const DefaultFpEnvironment environment;
+  task(workspace.data);
+  return TRUENORM_OK;
 }
 
 }  // namespace truenorm

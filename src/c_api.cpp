@@ -1,10 +1,8 @@
-// The C interface: checks arguments, finds scratch memory, and hands over.
-#include <cstdlib>
+// The C interface: checks arguments, and hands over.
 #include <initializer_list>
 
 #include "checks.h"
 #include "error.h"
-#include "fp_environment.h"
 #include "layer_norm.h"
 #include "truenorm/truenorm.h"
 
@@ -39,7 +37,7 @@ truenorm_status check_stats(const ForwardCall& call) {
   return TRUENORM_OK;
 }
 
-truenorm_status check_forward(const ForwardCall& call) {
+truenorm_status check_forward(ForwardCall& call) {
   TRUENORM_TRY(check_eps(call.eps));
   const bool empty = is_empty(call.shape);
   if (!empty) TRUENORM_TRY(check_required(call.x));
@@ -52,7 +50,7 @@ truenorm_status check_forward(const ForwardCall& call) {
   if (call.gamma.data && call.beta.data && call.gamma.dtype != call.beta.dtype)
     return fail(TRUENORM_UNSUPPORTED_DTYPES, "gamma is %s and beta is %s; expected one type", truenorm_dtype_name(call.gamma.dtype),
                 truenorm_dtype_name(call.beta.dtype));
-  for (const Operand* operand : {&call.x, &call.gamma, &call.beta, &call.y}) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (Operand* operand : {&call.x, &call.gamma, &call.beta, &call.y}) TRUENORM_TRY(check_operand(call.shape, *operand));
   if (empty) return TRUENORM_OK;
   TRUENORM_TRY(check_output_rows(call.shape, call.y, false));
   TRUENORM_TRY(check_overlap(call.shape, call.y, call.x, true));
@@ -100,11 +98,11 @@ truenorm_status check_piece(const BackwardCall& call, const Options& options, bo
   return TRUENORM_OK;
 }
 
-truenorm_status check_backward(const BackwardCall& call) {
+truenorm_status check_backward(BackwardCall& call) {
   TRUENORM_TRY(check_eps(call.eps));
   const bool empty = is_empty(call.shape);
-  const Operand* const outputs[] = {&call.dx, &call.dgamma, &call.dbeta};
-  const Operand* const inputs[] = {&call.dy, &call.x, &call.gamma};
+  Operand* const outputs[] = {&call.dx, &call.dgamma, &call.dbeta};
+  Operand* const inputs[] = {&call.dy, &call.x, &call.gamma};
   if (!empty) {
     TRUENORM_TRY(check_required(call.dy));
     TRUENORM_TRY(check_required(call.x));
@@ -116,8 +114,8 @@ truenorm_status check_backward(const BackwardCall& call) {
   TRUENORM_TRY(check_pair(call.dx, call.x, TRUENORM_FLOAT32));
   TRUENORM_TRY(check_gradient_dtype(call.dgamma, call));
   TRUENORM_TRY(check_gradient_dtype(call.dbeta, call));
-  for (const Operand* operand : inputs) TRUENORM_TRY(check_operand(call.shape, *operand));
-  for (const Operand* operand : outputs) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (Operand* operand : inputs) TRUENORM_TRY(check_operand(call.shape, *operand));
+  for (Operand* operand : outputs) TRUENORM_TRY(check_operand(call.shape, *operand));
   TRUENORM_TRY(check_parameter_groups(call));
   if (reinterpret_cast<uintptr_t>(call.saved) % 8 != 0)
     return fail(TRUENORM_MISALIGNED, "saved is %p; expected a multiple of 8", call.saved);
@@ -138,43 +136,6 @@ truenorm_status check_backward(const BackwardCall& call) {
   return TRUENORM_OK;
 }
 
-// Scratch memory of the caller, or of this call.
-class Workspace {
- public:
-  ~Workspace() { std::free(owned_); }
-  truenorm_status get(const BackwardCall& call, const Options& options) {
-    const std::size_t needed = backward_workspace(call, options);
-    if (options.workspace) {
-      if (options.workspace_bytes < needed)
-        return fail(TRUENORM_WORKSPACE_TOO_SMALL, "options.workspace_bytes is %zu; expected at least %zu", options.workspace_bytes, needed);
-      if (reinterpret_cast<uintptr_t>(options.workspace) % 64 != 0)
-        return fail(TRUENORM_MISALIGNED, "options.workspace is %p; expected a multiple of 64", options.workspace);
-      for (const Operand* operand : {&call.dy, &call.x, &call.gamma, &call.dx, &call.dgamma, &call.dbeta})
-        TRUENORM_TRY(check_overlap(call.shape, *operand, "options.workspace", options.workspace, needed));
-      data = options.workspace;
-      return TRUENORM_OK;
-    }
-    if (needed == 0) return TRUENORM_OK;
-    data = owned_ = std::aligned_alloc(64, needed);
-    if (!data) return fail(TRUENORM_OUT_OF_MEMORY, "no memory for a workspace of %zu bytes", needed);
-    return TRUENORM_OK;
-  }
-  void* data = nullptr;
-
- private:
-  void* owned_ = nullptr;
-};
-
-truenorm_status backward_checked(const BackwardCall& call, const Options& options) {
-  // Empty rows: sums of nothing are 0. They are written like any other totals.
-  if (call.shape.d == 0) return TRUENORM_OK;
-  Workspace workspace;
-  TRUENORM_TRY(workspace.get(call, options));
-  const DefaultFpEnvironment environment;
-  backward(call, options, workspace.data);
-  return TRUENORM_OK;
-}
-
 }  // namespace
 }  // namespace truenorm
 
@@ -187,7 +148,7 @@ truenorm_status truenorm_layer_norm_forward(const truenorm_shape* shape, truenor
   Options checked;
   TRUENORM_TRY(check_shape(shape));
   TRUENORM_TRY(check_options(options, &checked));
-  const ForwardCall call{*shape,
+  ForwardCall call{*shape,
                          operand("x", *shape, x, false),
                          operand("gamma", *shape, gamma, true),
                          operand("beta", *shape, beta, true),
@@ -196,7 +157,6 @@ truenorm_status truenorm_layer_norm_forward(const truenorm_shape* shape, truenor
                          eps};
   TRUENORM_TRY(check_forward(call));
   if (is_empty(*shape)) return TRUENORM_OK;
-  const DefaultFpEnvironment environment;
   forward(call, checked);
   return TRUENORM_OK;
 }
@@ -208,7 +168,7 @@ truenorm_status truenorm_layer_norm_backward(const truenorm_shape* shape, trueno
   Options checked;
   TRUENORM_TRY(check_shape(shape));
   TRUENORM_TRY(check_options(options, &checked));
-  const BackwardCall call{*shape,
+  BackwardCall call{*shape,
                           operand("dy", *shape, dy, false),
                           operand("x", *shape, x, false),
                           operand("gamma", *shape, gamma, true),
@@ -219,7 +179,8 @@ truenorm_status truenorm_layer_norm_backward(const truenorm_shape* shape, trueno
                           eps};
   TRUENORM_TRY(check_backward(call));
   TRUENORM_TRY(check_piece(call, checked, shape->d > 0));
-  return backward_checked(call, checked);
+  if (shape->d == 0) return TRUENORM_OK;  // without rows the sums are 0, and are written like any other
+  return backward(call, checked);
 }
 
 size_t truenorm_layer_norm_saved_bytes(const truenorm_shape* shape, truenorm_dtype x) {

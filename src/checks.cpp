@@ -14,11 +14,14 @@
 namespace truenorm {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 62;
+constexpr int64_t kMaxElements = int64_t{1} << 62, kMaxBytes = int64_t{1} << 62;
 
 template <class Given>
 Operand make_operand(const char* name, const truenorm_shape& shape, const Given& given, bool shared) {
-  Operand operand{name, given.data, given.dtype, {}};
+  Operand operand;
+  operand.name = name;
+  operand.data = given.data;
+  operand.dtype = given.dtype;
   int64_t follow = shape.d;
   for (int32_t k = shape.rank - 1; k >= 0; --k) {
     operand.strides[k] = given.strides ? given.strides[k] : shared ? 0 : follow;
@@ -28,12 +31,15 @@ Operand make_operand(const char* name, const truenorm_shape& shape, const Given&
 }
 
 ByteRows byte_rows(const truenorm_shape& shape, const Operand& operand, bool summed) {
-  const int64_t size = static_cast<int64_t>(truenorm_dtype_size(operand.dtype));
+  const int64_t size = size_of(operand.dtype);
   ByteRows rows(operand.data, shape.d * size);
   for (int32_t k = 0; k < shape.rank; ++k)
     if (!(summed && operand.strides[k] == 0 && shape.dims[k] > 0)) rows.add(shape.dims[k], operand.strides[k] * size);
   return rows;
 }
+
+// No byte in common, whatever the rows are: all that most calls need to know.
+bool apart(const Operand& a, int64_t low, int64_t high) { return a.high <= low || high <= a.low; }
 
 bool same_place(const truenorm_shape& shape, const Operand& a, const Operand& b) {
   if (a.data != b.data || a.dtype != b.dtype) return false;
@@ -59,14 +65,6 @@ truenorm_status copy_options(const truenorm_options& given, truenorm_options* al
 }
 
 }  // namespace
-
-bool is_half(truenorm_dtype dtype) { return dtype == TRUENORM_FLOAT16 || dtype == TRUENORM_BFLOAT16; }
-
-int64_t row_count(const truenorm_shape& shape) {
-  int64_t rows = 1;
-  for (int32_t k = 0; k < shape.rank; ++k) rows *= shape.dims[k];
-  return rows;
-}
 
 truenorm_status check_shape(const truenorm_shape* shape) {
   if (!shape) return fail(TRUENORM_INVALID_POINTER, "shape is NULL; expected a truenorm_shape");
@@ -129,25 +127,28 @@ truenorm_status check_required(const Operand& operand) {
 }
 
 truenorm_status check_dtype(const Operand& operand) {
-  if (!operand.data || truenorm_dtype_size(operand.dtype) != 0) return TRUENORM_OK;
+  if (!operand.data || size_of(operand.dtype) != 0) return TRUENORM_OK;
   return fail(TRUENORM_INVALID_DTYPE, "%s.dtype is %" PRId32 "; expected a truenorm_dtype, 1 to 4", operand.name, operand.dtype);
 }
 
-truenorm_status check_operand(const truenorm_shape& shape, const Operand& operand) {
+truenorm_status check_operand(const truenorm_shape& shape, Operand& operand) {
   if (!operand.data) return TRUENORM_OK;
-  const std::size_t size = truenorm_dtype_size(operand.dtype);
-  if (reinterpret_cast<uintptr_t>(operand.data) % size != 0)
-    return fail(TRUENORM_MISALIGNED, "%s.data is %p; expected a multiple of the size of %s, %zu", operand.name, operand.data,
+  const int64_t size = size_of(operand.dtype), address = reinterpret_cast<intptr_t>(operand.data);
+  if ((address & (size - 1)) != 0)
+    return fail(TRUENORM_MISALIGNED, "%s.data is %p; expected a multiple of the size of %s, %" PRId64, operand.name, operand.data,
                 truenorm_dtype_name(operand.dtype), size);
-  int64_t reach = shape.d;
+  int64_t reach = shape.d, below = 0;  // from the first element to the last; the part of it before `data`
   for (int32_t k = 0; k < shape.rank; ++k) {
     const int64_t stride = operand.strides[k];
-    int64_t span;
+    int64_t span, bytes;
     if (stride == INT64_MIN || __builtin_mul_overflow(stride < 0 ? -stride : stride, shape.dims[k] > 1 ? shape.dims[k] - 1 : 0, &span) ||
-        __builtin_add_overflow(reach, span, &reach) || reach > kMaxElements / static_cast<int64_t>(size))
+        __builtin_add_overflow(reach, span, &reach) || __builtin_mul_overflow(reach, size, &bytes) || bytes > kMaxBytes)
       return fail(TRUENORM_INVALID_STRIDE, "%s.strides[%" PRId32 "] is %" PRId64 " over a dimension of %" PRId64
                   "; expected offsets below 2^62 bytes", operand.name, k, stride, shape.dims[k]);
+    if (stride < 0) below += span;
   }
+  operand.low = address - below * size;
+  operand.high = operand.low + reach * size;
   return TRUENORM_OK;
 }
 
@@ -172,7 +173,7 @@ truenorm_status check_output_rows(const truenorm_shape& shape, const Operand& ou
 }
 
 truenorm_status check_overlap(const truenorm_shape& shape, const Operand& output, const Operand& other, bool may_be_same) {
-  if (!output.data || !other.data) return TRUENORM_OK;
+  if (!output.data || !other.data || apart(output, other.low, other.high)) return TRUENORM_OK;
   if (may_be_same && same_place(shape, output, other)) return TRUENORM_OK;
   if (!overlap(byte_rows(shape, output, false), byte_rows(shape, other, false))) return TRUENORM_OK;
   return fail(TRUENORM_OVERLAP, "%s at %p overlaps %s at %p; expected %s", output.name, output.data, other.name, other.data,
@@ -182,7 +183,8 @@ truenorm_status check_overlap(const truenorm_shape& shape, const Operand& output
 truenorm_status check_overlap(const truenorm_shape& shape, const Operand& output, const char* name, const void* data,
                               std::size_t bytes) {
   if (!output.data || !data || bytes == 0) return TRUENORM_OK;
-  if (!overlap(byte_rows(shape, output, false), ByteRows(data, static_cast<int64_t>(bytes)))) return TRUENORM_OK;
+  const ByteRows array(data, static_cast<int64_t>(bytes));
+  if (apart(output, array.data, array.data + array.bytes) || !overlap(byte_rows(shape, output, false), array)) return TRUENORM_OK;
   return fail(TRUENORM_OVERLAP, "%s at %p overlaps %s at %p; expected no overlap", output.name, output.data, name, data);
 }
 
@@ -200,14 +202,6 @@ const char* truenorm_dtype_name(truenorm_dtype dtype) {
   return "unknown";
 }
 
-size_t truenorm_dtype_size(truenorm_dtype dtype) {
-  switch (dtype) {
-    case TRUENORM_FLOAT32: return 4;
-    case TRUENORM_FLOAT64: return 8;
-    case TRUENORM_FLOAT16:
-    case TRUENORM_BFLOAT16: return 2;
-  }
-  return 0;
-}
+size_t truenorm_dtype_size(truenorm_dtype dtype) { return static_cast<size_t>(truenorm::size_of(dtype)); }
 
 }  // extern "C"

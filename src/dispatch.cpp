@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -95,8 +96,11 @@ int level_named(const char* name) {
 // 8 features: forward 10 and 20, backward 4 and 10; 24: 31 and 43, 11 and 19). All levels give the same bits.
 int level_for(truenorm_dtype type, int level, int64_t d, bool one_type) {
   if (type == TRUENORM_FLOAT64 || !one_type || (d != 8 && d != 24)) return level;
-  const int avx2 = level_named("avx2");  // without that name or level: the last one or none
-  return avx2 > level && !std::strcmp(level_name(avx2), "avx2") ? avx2 : level;
+  static const int avx2 = [] {
+    const int named = level_named("avx2");  // without that name or level: the last one or none
+    return named >= 0 && !std::strcmp(level_name(named), "avx2") ? named : -1;
+  }();
+  return std::max(level, avx2);
 }
 
 int best_level_from(int cap) {

@@ -1,4 +1,5 @@
 #include "dispatch.h"
+#include "fp_environment.h"
 #include "layer_norm.h"
 #include "layout.h"
 #include "split.h"
@@ -16,8 +17,8 @@ class Forward {
     for (int32_t k = 0; k < call.shape.rank; ++k)
       rows_.append(call.shape.dims[k], {call.x.strides[k], call.y.strides[k], call.gamma.strides[k], call.beta.strides[k]});
     const int64_t elements = rows_.count * call.shape.d;
-    const int64_t in = elements * static_cast<int64_t>(truenorm_dtype_size(call.x.dtype));
-    const int64_t out = call.y.data ? elements * static_cast<int64_t>(truenorm_dtype_size(call.y.dtype)) : 0;
+    const int64_t in = elements * size_of(call.x.dtype);
+    const int64_t out = call.y.data ? elements * size_of(call.y.dtype) : 0;
     threads_ = threads_for(options.threads, in + out);
     traffic_ = traffic_of(in, out);
   }
@@ -27,10 +28,8 @@ class Forward {
       for (int64_t r = 0; r < rows_.count; ++r) each_task(r, r + 1, [&](const ForwardTask& task) { long_row(task); });
       return;
     }
-    const int64_t tasks = task_count(threads_, rows_.count);
-    parallel_for(threads_, tasks, [&](int64_t i) {
-      each_task(task_begin(i, tasks, rows_.count), task_begin(i + 1, tasks, rows_.count),
-                [&](const ForwardTask& task) { kernels_.forward[variant_](task); });
+    share(threads_, rows_.count, [&](int64_t begin, int64_t end) {
+      each_task(begin, end, [&](const ForwardTask& task) { kernels_.forward[variant_](task); });
     });
   }
 
@@ -49,23 +48,18 @@ class Forward {
   }
 
   ForwardTask task_at(int64_t row, int64_t rows, const int64_t (&offset)[kOperands]) const {
-    ForwardTask task{};
-    task.rows = rows;
-    task.x = at(call_.x, offset[kX]);
-    task.y = const_cast<void*>(at(call_.y, offset[kY]));
-    task.gamma = parameter(call_.gamma, offset[kGamma]);
-    task.beta = parameter(call_.beta, offset[kBeta]);
-    task.d = call_.shape.d;
-    task.x_stride = rows_.step(kX);
-    task.y_stride = rows_.step(kY);
-    task.eps = call_.eps;
-    task.traffic = traffic_;
-    task.mean = call_.stats.mean ? call_.stats.mean + row : nullptr;
-    task.var = call_.stats.var ? call_.stats.var + row : nullptr;
-    task.rstd = call_.stats.rstd ? call_.stats.rstd + row : nullptr;
-    task.saved = call_.stats.saved ? static_cast<char*>(call_.stats.saved) + row * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype))
-                                   : nullptr;
-    return task;
+    const auto from = [&](auto* array, int64_t each) { return array ? array + row * each : nullptr; };
+    return {.x = at(call_.x, offset[kX]),
+            .y = const_cast<void*>(at(call_.y, offset[kY])),
+            .rows = rows, .d = call_.shape.d, .x_stride = rows_.step(kX), .y_stride = rows_.step(kY),
+            .gamma = parameter(call_.gamma, offset[kGamma]),
+            .beta = parameter(call_.beta, offset[kBeta]),
+            .eps = call_.eps,
+            .mean = from(call_.stats.mean, 1),
+            .var = from(call_.stats.var, 1),
+            .rstd = from(call_.stats.rstd, 1),
+            .saved = from(static_cast<char*>(call_.stats.saved), static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype))),
+            .traffic = traffic_};
   }
 
   ParameterRef parameter(const Operand& operand, int64_t offset) const {
@@ -92,6 +86,9 @@ class Forward {
 
 }  // namespace
 
-void forward(const ForwardCall& call, const Options& options) { Forward(call, options)(); }
+void forward(const ForwardCall& call, const Options& options) {
+  const DefaultFpEnvironment environment;
+  Forward(call, options)();
+}
 
 }  // namespace truenorm

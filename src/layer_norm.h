@@ -24,12 +24,11 @@ struct BackwardCall {
   double eps;
 };
 std::size_t backward_workspace(const BackwardCall& call, const Options& options);
-void backward(const BackwardCall& call, const Options& options, void* workspace);
+truenorm_status backward(const BackwardCall& call, const Options& options);
 
 // The element `offset` elements into an operand; null when it is absent.
 inline const void* at(const Operand& operand, int64_t offset) {
-  return operand.data ? static_cast<const char*>(operand.data) + offset * static_cast<int64_t>(truenorm_dtype_size(operand.dtype))
-                      : nullptr;
+  return operand.data ? static_cast<const char*>(operand.data) + offset * size_of(operand.dtype) : nullptr;
 }
 
 inline std::size_t saved_bytes_per_row(truenorm_dtype x) { return x == TRUENORM_FLOAT64 ? 24 : 16; }

@@ -7,13 +7,13 @@
 
 namespace truenorm {
 
-// Leading dimensions with a stride per operand, in elements of that operand.
+// Leading dimensions with a stride per operand, in elements of that operand. Those beyond `rank` are not set.
 template <int kOperands>
 struct Rows {
   int32_t rank = 0;
   int64_t count = 1;
-  int64_t dims[TRUENORM_MAX_RANK] = {};
-  int64_t strides[kOperands][TRUENORM_MAX_RANK] = {};
+  int64_t dims[TRUENORM_MAX_RANK];
+  int64_t strides[kOperands][TRUENORM_MAX_RANK];
 
   // Appends a dimension inside the others. Sizes of 1 vanish, and a dimension that continues the one before it in every
   // operand is merged into that: so contiguous operands end up as one run.
@@ -37,13 +37,13 @@ struct Rows {
     const int64_t inner = rank ? dims[rank - 1] : 1;
     while (begin < end) {
       int64_t offset[kOperands] = {};
-      int64_t rest = begin;
-      for (int32_t k = rank - 1; k >= 0; --k) {
+      int64_t rest = begin, left = inner;
+      for (int32_t k = rank - 1; rest > 0; --k) {
         const int64_t index = rest % dims[k];
         rest /= dims[k];
+        if (k == rank - 1) left -= index;
         for (int i = 0; i < kOperands; ++i) offset[i] += index * strides[i][k];
       }
-      const int64_t left = inner - begin % inner;
       const int64_t run = left < end - begin ? left : end - begin;
       visit(begin, offset, run);
       begin += run;

@@ -58,15 +58,6 @@ struct Search {
   static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 };
 
-void extent(const ByteRows& rows, int64_t* low, int64_t* high) {
-  *low = rows.data;
-  *high = rows.data + rows.bytes;
-  for (int32_t k = 0; k < rows.rank; ++k) {
-    const int64_t reach = rows.strides[k] * (rows.dims[k] - 1);
-    (reach < 0 ? *low : *high) += reach;
-  }
-}
-
 bool empty(const ByteRows& rows) {
   if (rows.bytes == 0) return true;
   for (int32_t k = 0; k < rows.rank; ++k)
@@ -74,14 +65,22 @@ bool empty(const ByteRows& rows) {
   return false;
 }
 
+// Every dimension steps over all that lies within it: rows of whole arrays and slices, which need no search.
+bool nested(const ByteRows& rows) {
+  int64_t reach = rows.bytes;
+  for (int32_t k = rows.rank - 1; k >= 0; --k) {
+    if (rows.dims[k] == 1) continue;
+    const int64_t step = std::abs(rows.strides[k]);
+    if (step < reach) return false;
+    reach += step * (rows.dims[k] - 1);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool overlap(const ByteRows& a, const ByteRows& b) {
   if (empty(a) || empty(b)) return false;
-  int64_t a_low, a_high, b_low, b_high;
-  extent(a, &a_low, &a_high);
-  extent(b, &b_low, &b_high);
-  if (a_high <= b_low || b_high <= a_low) return false;
   Search search;
   search.before = b.bytes;  // b's row begins less than a.bytes after a's, or a's less than b.bytes after b's
   search.after = a.bytes;
@@ -91,7 +90,7 @@ bool overlap(const ByteRows& a, const ByteRows& b) {
 }
 
 bool rows_overlap(const ByteRows& rows) {
-  if (empty(rows)) return false;
+  if (empty(rows) || nested(rows)) return false;
   Search search;
   search.before = search.after = rows.bytes;
   search.need_nonzero = true;

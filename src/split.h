@@ -29,8 +29,14 @@ inline int64_t task_count(const Threads& threads, int64_t units) {
   return threads.count == 1 ? 1 : std::min<int64_t>(units, 4 * int64_t{threads.count});
 }
 // The first unit of task i out of `tasks`.
-inline int64_t task_begin(int64_t i, int64_t tasks, int64_t units) {
-  return static_cast<int64_t>(static_cast<__int128>(units) * i / tasks);
+inline int64_t task_begin(int64_t i, int64_t tasks, int64_t units) { return units / tasks * i + units % tasks * i / tasks; }
+
+// Calls range(begin, end) for all units, cut into tasks.
+template <class Range>
+void share(const Threads& threads, int64_t units, const Range& range) {
+  const int64_t tasks = task_count(threads, units);
+  if (tasks == 1) return range(0, units);
+  parallel_for(threads, tasks, [&](int64_t i) { range(task_begin(i, tasks, units), task_begin(i + 1, tasks, units)); });
 }
 
 // Few long rows are shared by their pieces.
@@ -64,11 +70,8 @@ inline void sum_long_row(const Threads& threads, const LongRowKernels& kernels, 
 // Calls columns(begin, end) over all features of long rows.
 template <class Columns>
 void share_columns(const Threads& threads, int64_t d, const Columns& columns) {
-  const int64_t units = (d + kColumns - 1) / kColumns, tasks = task_count(threads, units);
-  parallel_for(threads, tasks, [&](int64_t i) {
-    const int64_t begin = task_begin(i, tasks, units) * kColumns, end = task_begin(i + 1, tasks, units) * kColumns;
-    columns(begin, std::min(d, end));
-  });
+  share(threads, (d + kColumns - 1) / kColumns,
+        [&](int64_t begin, int64_t end) { columns(begin * kColumns, std::min(d, end * kColumns)); });
 }
 
 }  // namespace truenorm
