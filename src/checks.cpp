@@ -137,6 +137,9 @@ truenorm_status check_operand(const truenorm_shape& shape, Operand& operand) {
   if ((address & (size - 1)) != 0)
     return fail(TRUENORM_MISALIGNED, "%s.data is %p; expected a multiple of the size of %s, %" PRId64, operand.name, operand.data,
                 truenorm_dtype_name(operand.dtype), size);
+  if (shape.d > kMaxBytes / size)
+    return fail(TRUENORM_INVALID_SHAPE, "shape.d is %" PRId64 " and %s is %s; expected rows of at most 2^62 bytes", shape.d, operand.name,
+                truenorm_dtype_name(operand.dtype));
   int64_t reach = shape.d, below = 0;  // from the first element to the last; the part of it before `data`
   for (int32_t k = 0; k < shape.rank; ++k) {
     const int64_t stride = operand.strides[k];

@@ -87,6 +87,8 @@ TEST_F(Status, InvalidShape) {
   // A product that wraps around to a small number, and one with a zero in it.
   shape = shape_of({int64_t{1} << 62, 4}, 1);
   EXPECT_TRUE(both(TRUENORM_INVALID_SHAPE, {}));
+  shape = shape_of({}, int64_t{1} << 61);  // elements enough, but not their bytes
+  EXPECT_TRUE(both(TRUENORM_INVALID_SHAPE, {"2305843009213693952", "float32", "2^62 bytes"}));
 }
 
 TEST_F(Status, InvalidPointer) {

@@ -58,7 +58,7 @@ extern "C" {
 typedef int32_t truenorm_status;
 enum {
   TRUENORM_OK = 0,
-  TRUENORM_INVALID_SHAPE = 1,      /* rank outside 0..8, a negative size, or more elements than 2^62 */
+  TRUENORM_INVALID_SHAPE = 1,      /* rank outside 0..8, a negative size, more than 2^62 elements, or a row of more bytes */
   TRUENORM_INVALID_POINTER = 2,    /* a required pointer is NULL */
   TRUENORM_INVALID_DTYPE = 3,      /* a number that is no truenorm_dtype */
   TRUENORM_UNSUPPORTED_DTYPES = 4, /* known types, but not in this combination */
