@@ -200,6 +200,35 @@ void backward_columns(const BackwardTask& task, int64_t begin, int64_t end) {
   if (task.traffic.past_caches) hwy::FlushStream();
 }
 
+// dx alone of long rows: each has its columns made while the next one is summed, as forward_rows_in_turn() does (float32, Intel with
+// AVX-512: 7 x 65537 30 % faster, 16 x 1048576 18 %, 256 x 16384 6 %; bfloat16 512 x 4096 7 %).
+template <class T, class G, class O>
+HWY_NOINLINE int64_t dx_rows_in_turn(const BackwardTask& task, Parameter<T>& gamma) {
+  GradRow pair[2];
+  for (int64_t r = -1; r < task.rows; ++r) {  // -1: there is none to finish yet
+    const bool has_later = r + 1 < task.rows;
+    GradRow& later = pair[(r + 1) & 1];
+    if (has_later) {
+      make_rows<T>(task, r + 1, 1, &later);
+      if constexpr (sizeof(T) == 2) later.narrow.half_dx = task.half_dx;
+    }
+    const T* x = static_cast<const T*>(task.x) + (r + 1) * task.x_stride;
+    const G* dy = static_cast<const G*>(task.dy) + (r + 1) * task.dy_stride;
+    const Ahead ahead = fetched<T>(task, r + 2).with_sums;
+    Tree<GradSums> sums;
+    for (int64_t begin = 0; begin < task.d; begin += kColumns) {
+      const int64_t n = HWY_MIN(kColumns, task.d - begin);
+      if (has_later) push_block(sums, GradOf<T>::get(later), x + begin, dy + begin, gamma.block(begin, static_cast<size_t>(n)), n, ahead);
+      if (r >= 0) group_columns<T, G, O>(task, gamma, r, 1, &pair[r & 1], begin, begin + n);
+    }
+    if (has_later && !set_gradient(sums.total(), task.d, GradOf<T>::get(later))) {
+      make_exact<T>(task, r + 1, later.narrow.row);
+      sum_group<T, G>(task, gamma, r + 1, 1, 1, &later);
+    }
+  }
+  return task.rows;
+}
+
 // Both, a few rows at a time while they are in the cache.
 template <class T, class G, class O>
 void backward_rows(const BackwardTask& task) {
@@ -215,6 +244,8 @@ void backward_rows(const BackwardTask& task) {
   };
   int64_t first = 0;
   if constexpr (kInParts<T, G> && kInParts<T, O>) first = gradient_batches(task, gamma, in_groups);
+  if constexpr (sizeof(T) < 8)
+    if (task.dx && !task.dgamma && !task.dbeta && task.d > kColumns) first = dx_rows_in_turn<T, G, O>(task, gamma);
   in_groups(first, task.rows);
   if (task.traffic.past_caches) hwy::FlushStream();
 }

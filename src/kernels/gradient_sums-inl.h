@@ -159,7 +159,7 @@ HWY_INLINE int64_t gradient_rows(const BackwardTask& task) {
   const int64_t d = task.d;
   const bool dx_alone = !task.dgamma, far = task.traffic.far;
   if (sizeof(T) == 8) return d <= 512 ? kBatch : d <= 2048 ? 4 : 2;
-  if (d > kColumns) return far && dx_alone && !kHalf ? 1 : 2;
+  if (d > kColumns) return 2;
   if (d <= 128 || (kHalf && !dx_alone)) return kBatch;
   if (!far) return d <= 512 || kHalf || !dx_alone ? kBatch : 2;
   if (is_bound_by_arithmetic<T>(task)) return d <= 512 ? kBatch : 4;
