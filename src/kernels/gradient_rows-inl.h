@@ -17,23 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// The first elements of as many rows as there are lanes. Not by way of memory: a wide load waits for narrow stores.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> first_elements(D f64, const T* x, HWY_MAYBE_UNUSED int64_t x_stride) {
-  constexpr size_t kRows = hn::MaxLanes(D());
-  if constexpr (kRows == 1) {
-    return hn::Set(f64, first_element(x));
-#if HWY_TARGET != HWY_SCALAR
-  } else if constexpr (kRows == 2) {
-    return hn::OddEven(hn::Set(f64, first_element(x + x_stride)), hn::Set(f64, first_element(x)));
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(f64, first_elements(half, x + static_cast<int64_t>(kRows / 2) * x_stride, x_stride),
-                       first_elements(half, x, x_stride));
-#endif
-  }
-}
-
 // As many rows of one segment as a vector has lanes, and what their gradients need of them.
 struct LaneRows {
   VF64 lo, rstd;

@@ -194,7 +194,7 @@ class ShortRows {
     }
     const bool statistics = wants_statistics(task_);
     if (statistics || task_.saved)  // else nobody looks at it
-      for (size_t k = 0; k < rows; ++k) scalars.x0[k] = first_element(x_of(batch, static_cast<int64_t>(k)));
+      set_first_elements(batch, scalars);
     scalars_from_sums<Method::kQuick>(inv_d_, task_.eps, rows, scalars);
     NarrowBatch quick;
     const NarrowBatch* records = &scalars;  // where their m and rstd are, of those in `recorded`
@@ -207,8 +207,7 @@ class ShortRows {
     const uint32_t all = (1u << rows) - 1;
     const uint32_t recorded = !task_.saved ? all : has_quick_sums<T>(d_) ? recorded_rows(rows, *records) : records->plain;
     if (!statistics && scalars.plain == all && recorded == all) {  // at most records, as in training
-      for (size_t k = 0; task_.saved && k < rows; ++k)
-        store_record(task_, batch.first + static_cast<int64_t>(k), record(*records, k));
+      if (task_.saved) store_records(batch.first, rows, *records);
       return;
     }
     for (size_t k = 0; k < rows; ++k) {
@@ -221,6 +220,19 @@ class ShortRows {
       store_statistics(task_, r, row);
       if (task_.saved) store_record(task_, r, is_recorded ? record(*records, k) : to_saved(row));
     }
+  }
+  HWY_INLINE void set_first_elements(const Batch& batch, NarrowBatch& scalars) const {
+    int64_t k = 0;
+    for (; k + static_cast<int64_t>(kF64Lanes) <= batch.rows; k += static_cast<int64_t>(kF64Lanes))
+      hn::Store(first_elements(F64(), x_of(batch, k), task_.x_stride), F64(), scalars.x0 + k);
+    for (; k < batch.rows; ++k) scalars.x0[k] = first_element(x_of(batch, k));
+  }
+  HWY_INLINE void store_records(int64_t first, size_t rows, const NarrowBatch& batch) const {
+    double* const saved = static_cast<double*>(task_.saved) + 2 * first;
+    size_t k = 0;
+    for (; k + kF64Lanes <= rows; k += kF64Lanes)
+      hn::StoreInterleaved2(hn::Load(F64(), batch.m + k), hn::Load(F64(), batch.rstd + k), F64(), saved + 2 * k);
+    for (; k < rows; ++k) store_record(task_, first + static_cast<int64_t>(k), record(batch, k));
   }
   static HWY_INLINE NarrowSaved record(const NarrowBatch& batch, size_t k) { return {batch.m[k], batch.rstd[k]}; }
   // For the records of rows whose y is of other sums.
