@@ -156,9 +156,9 @@ struct PartSums {
       }
       LaneSum sum;
       if constexpr (sizeof(T) == 2) {  // such rows' dx is of their type
-        ShortSums lanes;
-        lanes.add(k, count, g, c);
-        sum = {part(lanes.a, k), part(lanes.b, k)};
+        sum = {g[0], g[0] * c[0]};
+        TRUENORM_UNROLL
+        for (size_t m = 1; m < count; ++m) sum = {sum.g + g[m], fma(g[m], c[m], sum.gc)};
       } else {
         sum = QuadSums::sum(count, g, c);
       }

@@ -50,16 +50,16 @@ struct NarrowRows {
   static HWY_INLINE Partial finish_and_sum_parts(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
                                                  const float* HWY_RESTRICT beta, const T* later, int64_t ahead) {
     constexpr size_t kN = kPartVectors;
-    LaneSums sums{fill(0.0), fill(0.0)};
+    LaneSums sums;
     TRUENORM_UNROLL
     for (size_t k = 0; k < kCount; ++k) {
       const size_t at = k * kPartLanes;
       put<kStream>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at)), y + at);
       if constexpr (kAhead)
         if (k % kParts == 0) prefetch(later + ahead + at);
-      sums.add(k % kParts, load_f64<kN>(later + at));
+      sums.add_of_row(k, load_f64<kN>(later + at));
     }
-    return partial(sums);
+    return partial<kCount>(sums);
   }
   static HWY_INLINE Partial segment_sums(const T* x, size_t n, int64_t ahead) { return segment_partial_sums(x, n, ahead); }
   template <bool kStream>

@@ -58,6 +58,14 @@ struct LaneSums {
     set_part(s, k, part(s, k) + v);
     set_part(q, k, add_exact_product(v, v, part(q, k)));
   }
+  // Of the k-th part of a row of few whole parts. A lane's first addition, to +0, is left out: it makes a difference only where
+  // all of a row are -0, and such a row is exact, whose sums of c are +0
+  // (8 features, AVX2, with the fold of what is there only: forward of float16 1.13 times as fast, of bfloat16 1.09).
+  HWY_INLINE void add_of_row(size_t k, const F64Part& v) {
+    if (k >= kParts) return add(k % kParts, v);
+    set_part(s, k, v);
+    set_part(q, k, v * v);
+  }
   template <class T>
   HWY_INLINE void add_sixteen(const T* HWY_RESTRICT x) {
     TRUENORM_UNROLL
@@ -68,7 +76,11 @@ struct LaneSums {
 struct Partial {
   VF64 s, q;
 };
-HWY_INLINE Partial partial(const LaneSums& sums) { return {fold_vectors(sums.s), fold_vectors(sums.q)}; }
+template <size_t kPresentParts = kParts>  // others have had nothing added to them
+HWY_INLINE Partial partial(const LaneSums& sums) {
+  constexpr size_t kPresent = HWY_MIN(kPresentParts, kParts) * kPartVectors * kWidth;
+  return {fold_vectors<kPresent>(sums.s), fold_vectors<kPresent>(sums.q)};
+}
 HWY_INLINE Sums folded(const Partial& partial) { return {fold_vector(partial.s), fold_vector(partial.q)}; }
 
 // ahead: the distance in elements to what is fetched meanwhile; 0: nothing is.
@@ -89,11 +101,10 @@ HWY_INLINE Partial segment_partial_sums(const T* HWY_RESTRICT x, size_t n, int64
 // The same of kCount whole parts.
 template <size_t kCount, class T>
 HWY_INLINE Partial part_sums(const T* HWY_RESTRICT x) {
-  constexpr size_t kPresent = HWY_MIN(kCount, kParts) * kPartVectors * kWidth;
-  LaneSums sums{fill(0.0), fill(0.0)};
+  LaneSums sums;
   TRUENORM_UNROLL
-  for (size_t k = 0; k < kCount; ++k) sums.add(k % kParts, load_f64<kPartVectors>(x + k * kPartLanes));
-  return {fold_vectors<kPresent>(sums.s), fold_vectors<kPresent>(sums.q)};
+  for (size_t k = 0; k < kCount; ++k) sums.add_of_row(k, load_f64<kPartVectors>(x + k * kPartLanes));
+  return partial<kCount>(sums);
 }
 
 // Sums of c and c*c.
