@@ -100,9 +100,6 @@ struct QuickRows {
   static HWY_INLINE void finish_columns(const Finish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
     quick_block<true, kStream>(finish, x, y, gamma, beta, n);
   }
-  static HWY_INLINE NarrowRow other_row(const T* x, const NarrowBatch&, size_t, int64_t d, double eps) {
-    return row_statistics(x, d, eps);
-  }
 };
 
 }  // namespace HWY_NAMESPACE

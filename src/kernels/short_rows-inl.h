@@ -210,15 +210,49 @@ class ShortRows {
       if (task_.saved) store_records(batch.first, rows, *records);
       return;
     }
-    for (size_t k = 0; k < rows; ++k) {
-      const bool enough = scalars.plain >> k & 1, is_recorded = recorded >> k & 1;
-      const int64_t r = batch.first + static_cast<int64_t>(k);
+    if constexpr (Method::kQuick) {
       // Statistics are to float64's accuracy, so that of a quick row they are made apart.
-      const bool apart = !enough || (Method::kQuick && (statistics || !is_recorded));
-      if (apart) batch.other[k] = Method::other_row(x_of(batch, static_cast<int64_t>(k)), scalars, k, d_, task_.eps);
-      const NarrowRow row = apart ? batch.other[k] : plain_row(scalars, k);
-      store_statistics(task_, r, row);
-      if (task_.saved) store_record(task_, r, is_recorded ? record(*records, k) : to_saved(row));
+      if (task_.saved) store_records(batch.first, rows, scalars);
+      return set_others(batch, statistics ? all : ~(scalars.plain & recorded) & all, recorded);
+    } else {
+      for (size_t k = 0; k < rows; ++k) {
+        const bool enough = scalars.plain >> k & 1, is_recorded = recorded >> k & 1;
+        const int64_t r = batch.first + static_cast<int64_t>(k);
+        if (!enough) batch.other[k] = Method::other_row(x_of(batch, static_cast<int64_t>(k)), scalars, k, d_, task_.eps);
+        const NarrowRow row = enough ? plain_row(scalars, k) : batch.other[k];
+        store_statistics(task_, r, row);
+        if (task_.saved) store_record(task_, r, is_recorded ? record(*records, k) : to_saved(row));
+      }
+    }
+  }
+  // Those rows of a quick batch by float64 sums, side by side too (64 features, 3 N(0,1) + 2, with records: 1.25 times as fast as
+  // one by one).
+  HWY_NOINLINE void set_others(Batch& batch, uint32_t which, uint32_t recorded) const {
+    NarrowBatch wide;
+    size_t row[kShortBatch], count = 0;
+    for (; which != 0; which &= which - 1) row[count++] = hwy::Num0BitsBelowLS1Bit_Nonzero32(which);
+    for (size_t i = 0; i < count; ++i) {
+      const T* const x = x_of(batch, static_cast<int64_t>(row[i]));
+      const Sums sums = raw_sums(x, d_);
+      wide.sum[i] = sums.a;
+      wide.square_sum[i] = sums.b;
+      wide.x0[i] = first_element(x);
+    }
+    size_t padded = count;  // to whole vectors
+    for (; padded % kF64Lanes != 0; ++padded) {
+      wide.sum[padded] = wide.sum[count - 1];
+      wide.square_sum[padded] = wide.square_sum[count - 1];
+      wide.x0[padded] = wide.x0[count - 1];
+    }
+    scalars_from_sums<false>(inv_d_, task_.eps, padded, wide);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t k = row[i];
+      const int64_t r = batch.first + static_cast<int64_t>(k);
+      NarrowRow& other = batch.other[k];
+      other = wide.plain >> i & 1 ? plain_row(wide, i)
+                                  : exact_row(x_of(batch, static_cast<int64_t>(k)), d_, task_.eps, {wide.sum[i], wide.square_sum[i]});
+      store_statistics(task_, r, other);
+      if (task_.saved && !(recorded >> k & 1)) store_record(task_, r, to_saved(other));
     }
   }
   HWY_INLINE void set_first_elements(const Batch& batch, NarrowBatch& scalars) const {
