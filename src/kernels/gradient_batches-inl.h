@@ -125,8 +125,8 @@ HWY_INLINE uint32_t batch_scalars(double inv_d, size_t rows, GradBatch<T, kCount
   uint32_t fit = 0;
   for (size_t k = 0; k < rows; k += kF64Lanes)
     fit |= bits_of(f64, plain_gradient_scalars(f64, Sums::folded(batch.a + k * Sums::kStored), Sums::folded(batch.b + k * Sums::kStored),
-                                               hn::Load(f64, batch.lo + k), hn::Load(f64, batch.rstd + k), inv_d, batch.scalars.Ar + k,
-                                               batch.scalars.Kr + k)) << k;
+                                               hn::Load(f64, batch.lo + k), hn::Load(f64, batch.rstd + k), inv_d, batch.scalars.minus_Ar + k,
+                                               batch.scalars.minus_Kr + k)) << k;
   return fit;
 }
 
