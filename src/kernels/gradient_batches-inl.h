@@ -11,6 +11,10 @@
 #define TRUENORM_GRADIENT_BATCHES_INL_H_
 #endif
 
+#include <math.h>
+
+#include <type_traits>
+
 #include "gradient-inl.h"
 #include "gradient_lanes-inl.h"
 #include "gradient_rows-inl.h"
@@ -59,6 +63,17 @@ struct WideFeatures<0> {
   HWY_INLINE float* c_at(size_t) { return nullptr; }
   HWY_INLINE float* dy_at(size_t) { return nullptr; }
 };
+
+// Whether a g could be too small for its row to be plain. A float16 dy is 0 or at least 2^-24, so that none is where no gamma is
+// below 2^-39 and not 0: then nobody looks at them
+// (dx alone, 8 and 24 features, AVX2: 4 to 6 % faster).
+template <class T>
+HWY_INLINE bool g_may_be_tiny(const float* HWY_RESTRICT gamma, size_t d) {
+  if constexpr (!std::is_same_v<T, Float16>) return true;
+  bool tiny = false;
+  for (size_t i = 0; i < d; ++i) tiny |= gamma[i] != 0.0f && fabsf(gamma[i]) < 0x1p-39f;
+  return tiny;
+}
 
 // A batch on its way: what one step leaves to the next.
 template <class T, size_t kCount>
@@ -118,7 +133,7 @@ HWY_INLINE uint32_t batch_rows(const BackwardTask& task, int64_t first, size_t r
 }
 
 // Sums over the features. Bits of rows whose g fits; none of eight rows if one's may not.
-template <class T, size_t kCount>
+template <bool kSizes, class T, size_t kCount>
 HWY_INLINE uint32_t batch_sums(const BackwardTask& task, const float* HWY_RESTRICT gamma, int64_t first, size_t rows,
                                GradBatch<T, kCount>& batch) {
   using Sums = PartSums<T, kCount>;
@@ -129,9 +144,11 @@ HWY_INLINE uint32_t batch_sums(const BackwardTask& task, const float* HWY_RESTRI
   uint32_t fit = 0;
   for (size_t k = 0; k < rows;) {
     SizesOfRows<Sums::kUsed * kPartVectors> sizes;
-    for (const size_t end = k + kBatch; k < end; ++k, x += x_stride, dy += dy_stride, a += Sums::kStored, b += Sums::kStored)
-      sizes.add(Sums::sum(batch.scalars.hi[k], x, dy, gamma, a, b, batch.wide.c_at(k * Sums::kFeatures), batch.wide.dy_at(k * Sums::kFeatures)));
-    fit |= (sizes.all_fit() ? 0xFFu : 0u) << (k - kBatch);
+    for (const size_t end = k + kBatch; k < end; ++k, x += x_stride, dy += dy_stride, a += Sums::kStored, b += Sums::kStored) {
+      const F32x16 g_bits = Sums::sum(batch.scalars.hi[k], x, dy, gamma, a, b, batch.wide.c_at(k * Sums::kFeatures), batch.wide.dy_at(k * Sums::kFeatures));
+      if constexpr (kSizes) sizes.add(g_bits);
+    }
+    fit |= (!kSizes || sizes.all_fit() ? 0xFFu : 0u) << (k - kBatch);
   }
   return fit;
 }
@@ -153,14 +170,20 @@ HWY_INLINE uint32_t batch_scalars(double inv_d, size_t rows, GradBatch<T, kCount
 // which would be work for nothing.
 template <class T, size_t kCount>
 HWY_NOINLINE uint32_t plain_of_batch(const BackwardTask& task, const float* gamma, int64_t first, size_t rows, double inv_d,
-                                     GradBatch<T, kCount>& batch) {
+                                     bool may_be_tiny, GradBatch<T, kCount>& batch) {
   uint32_t plain = ~0u;
   const double* records = batch.records;
   if (task.saved) records = static_cast<const double*>(task.saved) + 2 * first;
   else plain = batch_records<T, kCount>(task, first, rows, inv_d, batch.records);
   plain &= batch_rows<T>(task, first, rows, records, batch);
   if (2 * hwy::PopCount(plain) < rows) return 0;
-  plain &= batch_sums<T, kCount>(task, gamma, first, rows, batch);
+  if constexpr (std::is_same_v<T, Float16>) {
+    if (!may_be_tiny) {
+      plain &= batch_sums<false>(task, gamma, first, rows, batch);
+      return plain & batch_scalars<T, kCount>(inv_d, rows, batch);
+    }
+  }
+  plain &= batch_sums<true>(task, gamma, first, rows, batch);
   return plain & batch_scalars<T, kCount>(inv_d, rows, batch);
 }
 
@@ -222,11 +245,12 @@ HWY_INLINE void batch_columns(const BackwardTask& task, const float* HWY_RESTRIC
 template <size_t kCount, bool kTotals, bool kStream, class T, class Others>
 HWY_NOINLINE int64_t gradient_batches(const BackwardTask& task, const float* gamma, const Others& others) {
   const double inv_d = 1.0 / static_cast<double>(task.d);
+  const bool may_be_tiny = g_may_be_tiny<T>(gamma, static_cast<size_t>(task.d));
   GradBatch<T, kCount> batch;
   int64_t first = 0;
   while (first + kBatch <= task.rows) {
     const size_t rows = static_cast<size_t>(HWY_MIN(batch.kRows, (task.rows - first) / kBatch * kBatch));
-    const uint32_t plain = plain_of_batch<T, kCount>(task, gamma, first, rows, inv_d, batch);
+    const uint32_t plain = plain_of_batch<T, kCount>(task, gamma, first, rows, inv_d, may_be_tiny, batch);
     for (size_t k = 0; k < rows;) {
       const size_t begin = k;
       const bool is_plain = plain >> k & 1;
