@@ -37,8 +37,9 @@ class ShortRows {
     const bool past_caches = task.traffic.past_caches;
     parts_ = kHasParts ? whole_parts(d_) : 0;
     const bool starts_line = before_stream(static_cast<O*>(task.y)) == 0;
-    // Rows of whole vectors that follow one another fill the lines as they come.
-    const bool follow = parts_ > 0 && task.y_stride == d_ && starts_line;
+    // Rows of whole vectors, or lines, that follow one another fill the lines as they come (AVX-512, bfloat16 rows of 64 to 128 1.17
+    // times as fast as by way of the buffer, float16 rows of 96 and 128 1.06 and 1.13 times).
+    const bool follow = (parts_ > 0 || row_bytes % kLine == 0) && task.y_stride == d_ && starts_line;
     stages_ = !follow && past_caches && task.y_stride == d_ && size_ * row_bytes <= static_cast<int64_t>(kStageBytes) &&
               (row_bytes <= 256 || row_bytes % kLine != 0);
     streams_ = past_caches && !stages_;
