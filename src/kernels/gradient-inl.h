@@ -24,8 +24,8 @@ namespace HWY_NAMESPACE {
 struct PlainGradient {
   PlainFinish finish;
   float minus_Ar, minus_Kr;
-  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), minus_Ar(-grad.Ar), minus_Kr(-grad.Kr) {}
-  HWY_INLINE PlainGradient(const GradScalars& rows, size_t k) : finish(rows, k), minus_Ar(-rows.Ar[k]), minus_Kr(-rows.Kr[k]) {}
+  HWY_INLINE explicit PlainGradient(const NarrowGrad& grad) : finish(grad.row), minus_Ar(grad.minus_Ar), minus_Kr(grad.minus_Kr) {}
+  HWY_INLINE PlainGradient(const GradScalars& rows, size_t k) : finish(rows, k), minus_Ar(rows.minus_Ar[k]), minus_Kr(rows.minus_Kr[k]) {}
   template <size_t kN>
   HWY_INLINE F32s<kN> c(const F32s<kN>& x) const {
     return x - fill<kN>(finish.hi);

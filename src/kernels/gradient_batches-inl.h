@@ -11,6 +11,10 @@
 #define TRUENORM_GRADIENT_BATCHES_INL_H_
 #endif
 
+#include <math.h>
+
+#include <type_traits>
+
 #include "gradient-inl.h"
 #include "gradient_lanes-inl.h"
 #include "gradient_rows-inl.h"
@@ -43,6 +47,34 @@ class SizesOfRows {
   }
 };
 
+// Features of a batch of a half type are widened once: the sums leave c and dy to the columns, where they are also widened to
+// float64 as they are loaded, which needs no shuffles (AVX2, all gradients: bfloat16, 8 features 7 %, 24 features 13 % faster;
+// float16, 24 features 4 %).
+template <class T>
+inline constexpr bool kWidens = sizeof(T) == 2;
+template <size_t kFloats>
+struct WideFeatures {
+  HWY_ALIGN float c[kFloats], dy[kFloats];
+  HWY_INLINE float* c_at(size_t i) { return c + i; }
+  HWY_INLINE float* dy_at(size_t i) { return dy + i; }
+};
+template <>
+struct WideFeatures<0> {
+  HWY_INLINE float* c_at(size_t) { return nullptr; }
+  HWY_INLINE float* dy_at(size_t) { return nullptr; }
+};
+
+// Whether a g could be too small for its row to be plain. A float16 dy is 0 or at least 2^-24, so that none is where no gamma is
+// below 2^-39 and not 0: then nobody looks at them
+// (dx alone, 8 and 24 features, AVX2: 4 to 6 % faster).
+template <class T>
+HWY_INLINE bool g_may_be_tiny(const float* HWY_RESTRICT gamma, size_t d) {
+  if constexpr (!std::is_same_v<T, Float16>) return true;
+  bool tiny = false;
+  for (size_t i = 0; i < d; ++i) tiny |= gamma[i] != 0.0f && fabsf(gamma[i]) < 0x1p-39f;
+  return tiny;
+}
+
 // A batch on its way: what one step leaves to the next.
 template <class T, size_t kCount>
 struct GradBatch {
@@ -50,6 +82,8 @@ struct GradBatch {
   HWY_ALIGN double records[2 * kGradBatch], lo[kGradBatch], rstd[kGradBatch];
   HWY_ALIGN float a[kGradBatch * Sums::kStored], b[kGradBatch * Sums::kStored];
   GradScalars scalars;
+  static constexpr int64_t kRows = kCount * kPartLanes <= 16 ? kGradBatch : kBatch;
+  WideFeatures<kWidens<T> ? static_cast<size_t>(kRows) * Sums::kFeatures : 0> wide;
 };
 
 // Records where there are none, as forward makes them, of the rows whose bits are returned: plain ones.
@@ -99,7 +133,7 @@ HWY_INLINE uint32_t batch_rows(const BackwardTask& task, int64_t first, size_t r
 }
 
 // Sums over the features. Bits of rows whose g fits; none of eight rows if one's may not.
-template <class T, size_t kCount>
+template <bool kSizes, class T, size_t kCount>
 HWY_INLINE uint32_t batch_sums(const BackwardTask& task, const float* HWY_RESTRICT gamma, int64_t first, size_t rows,
                                GradBatch<T, kCount>& batch) {
   using Sums = PartSums<T, kCount>;
@@ -110,9 +144,11 @@ HWY_INLINE uint32_t batch_sums(const BackwardTask& task, const float* HWY_RESTRI
   uint32_t fit = 0;
   for (size_t k = 0; k < rows;) {
     SizesOfRows<Sums::kUsed * kPartVectors> sizes;
-    for (const size_t end = k + kBatch; k < end; ++k, x += x_stride, dy += dy_stride, a += Sums::kStored, b += Sums::kStored)
-      sizes.add(Sums::sum(batch.scalars.hi[k], x, dy, gamma, a, b));
-    fit |= (sizes.all_fit() ? 0xFFu : 0u) << (k - kBatch);
+    for (const size_t end = k + kBatch; k < end; ++k, x += x_stride, dy += dy_stride, a += Sums::kStored, b += Sums::kStored) {
+      const F32x16 g_bits = Sums::sum(batch.scalars.hi[k], x, dy, gamma, a, b, batch.wide.c_at(k * Sums::kFeatures), batch.wide.dy_at(k * Sums::kFeatures));
+      if constexpr (kSizes) sizes.add(g_bits);
+    }
+    fit |= (!kSizes || sizes.all_fit() ? 0xFFu : 0u) << (k - kBatch);
   }
   return fit;
 }
@@ -125,8 +161,8 @@ HWY_INLINE uint32_t batch_scalars(double inv_d, size_t rows, GradBatch<T, kCount
   uint32_t fit = 0;
   for (size_t k = 0; k < rows; k += kF64Lanes)
     fit |= bits_of(f64, plain_gradient_scalars(f64, Sums::folded(batch.a + k * Sums::kStored), Sums::folded(batch.b + k * Sums::kStored),
-                                               hn::Load(f64, batch.lo + k), hn::Load(f64, batch.rstd + k), inv_d, batch.scalars.Ar + k,
-                                               batch.scalars.Kr + k)) << k;
+                                               hn::Load(f64, batch.lo + k), hn::Load(f64, batch.rstd + k), inv_d, batch.scalars.minus_Ar + k,
+                                               batch.scalars.minus_Kr + k)) << k;
   return fit;
 }
 
@@ -134,22 +170,28 @@ HWY_INLINE uint32_t batch_scalars(double inv_d, size_t rows, GradBatch<T, kCount
 // which would be work for nothing.
 template <class T, size_t kCount>
 HWY_NOINLINE uint32_t plain_of_batch(const BackwardTask& task, const float* gamma, int64_t first, size_t rows, double inv_d,
-                                     GradBatch<T, kCount>& batch) {
+                                     bool may_be_tiny, GradBatch<T, kCount>& batch) {
   uint32_t plain = ~0u;
   const double* records = batch.records;
   if (task.saved) records = static_cast<const double*>(task.saved) + 2 * first;
   else plain = batch_records<T, kCount>(task, first, rows, inv_d, batch.records);
   plain &= batch_rows<T>(task, first, rows, records, batch);
   if (2 * hwy::PopCount(plain) < rows) return 0;
-  plain &= batch_sums<T, kCount>(task, gamma, first, rows, batch);
+  if constexpr (std::is_same_v<T, Float16>) {
+    if (!may_be_tiny) {
+      plain &= batch_sums<false>(task, gamma, first, rows, batch);
+      return plain & batch_scalars<T, kCount>(inv_d, rows, batch);
+    }
+  }
+  plain &= batch_sums<true>(task, gamma, first, rows, batch);
   return plain & batch_scalars<T, kCount>(inv_d, rows, batch);
 }
 
 // Rows [begin, end) of a batch. The totals, if there are any, are loaded and stored once.
 template <size_t kCount, bool kTotals, bool kStream, class T>
 HWY_INLINE void batch_columns(const BackwardTask& task, const float* HWY_RESTRICT gamma, int64_t first, size_t begin, size_t end,
-                              const GradScalars& scalars) {
-  constexpr size_t kN = kPartVectors;
+                              GradBatch<T, kCount>& batch) {
+  constexpr size_t kN = kPartVectors, kFeatures = PartSums<T, kCount>::kFeatures;
   F64Part dgamma[kCount], dbeta[kCount];
   if constexpr (kTotals) {
     TRUENORM_UNROLL
@@ -164,16 +206,26 @@ HWY_INLINE void batch_columns(const BackwardTask& task, const float* HWY_RESTRIC
   const T* dy = static_cast<const T*>(task.dy) + begin_row * dy_stride;
   T* dx = static_cast<T*>(task.dx) + begin_row * dx_stride;
   for (size_t k = begin; k < end; ++k, x += x_stride, dy += dy_stride, dx += dx_stride) {
-    const PlainGradient row(scalars, k);
+    const PlainGradient row(batch.scalars, k);
+    const float *const c_wide = batch.wide.c_at(k * kFeatures), *const dy_wide = batch.wide.dy_at(k * kFeatures);
     TRUENORM_UNROLL
     for (size_t i = 0; i < kCount; ++i) {
       const size_t at = i * kPartLanes;
-      const F32Part c = row.c(load<kN>(x + at));
-      const F32Part out = row.dx_of(c, load<kN>(gamma + at) * load<kN>(dy + at));
+      F32Part c, g;
+      F64Part dy_f64;
+      if constexpr (kWidens<T>) {
+        c = load<kN>(c_wide + at);
+        g = load<kN>(gamma + at) * load<kN>(dy_wide + at);
+        dy_f64 = load_f64<kN>(dy_wide + at);
+      } else {
+        c = row.c(load<kN>(x + at));
+        g = load<kN>(gamma + at) * load<kN>(dy + at);
+        dy_f64 = load_f64<kN>(dy + at);
+      }
+      const F32Part out = row.dx_of(c, g);
       if constexpr (kTotals) {
-        const F64Part dy_wide = load_f64<kN>(dy + at);
-        dgamma[i] = add_exact_product(dy_wide, widen(row.x_hat_of(c)), dgamma[i]);
-        dbeta[i] = dbeta[i] + dy_wide;
+        dgamma[i] = add_exact_product(dy_f64, widen(row.x_hat_of(c)), dgamma[i]);
+        dbeta[i] = dbeta[i] + dy_f64;
       }
       put<kStream>(out, dx + at);  // last: dx may be dy or x
     }
@@ -193,18 +245,18 @@ HWY_INLINE void batch_columns(const BackwardTask& task, const float* HWY_RESTRIC
 template <size_t kCount, bool kTotals, bool kStream, class T, class Others>
 HWY_NOINLINE int64_t gradient_batches(const BackwardTask& task, const float* gamma, const Others& others) {
   const double inv_d = 1.0 / static_cast<double>(task.d);
-  constexpr int64_t kRows = kCount * kPartLanes <= 16 ? kGradBatch : kBatch;
+  const bool may_be_tiny = g_may_be_tiny<T>(gamma, static_cast<size_t>(task.d));
   GradBatch<T, kCount> batch;
   int64_t first = 0;
   while (first + kBatch <= task.rows) {
-    const size_t rows = static_cast<size_t>(HWY_MIN(kRows, (task.rows - first) / kBatch * kBatch));
-    const uint32_t plain = plain_of_batch<T, kCount>(task, gamma, first, rows, inv_d, batch);
+    const size_t rows = static_cast<size_t>(HWY_MIN(batch.kRows, (task.rows - first) / kBatch * kBatch));
+    const uint32_t plain = plain_of_batch<T, kCount>(task, gamma, first, rows, inv_d, may_be_tiny, batch);
     for (size_t k = 0; k < rows;) {
       const size_t begin = k;
       const bool is_plain = plain >> k & 1;
       const uint32_t others_from = (is_plain ? ~plain : plain) >> k;
       k = others_from == 0 ? rows : HWY_MIN(rows, k + hwy::Num0BitsBelowLS1Bit_Nonzero32(others_from));
-      if (is_plain) batch_columns<kCount, kTotals, kStream, T>(task, gamma, first, begin, k, batch.scalars);
+      if (is_plain) batch_columns<kCount, kTotals, kStream, T>(task, gamma, first, begin, k, batch);
       else others(first + static_cast<int64_t>(begin), first + static_cast<int64_t>(k));
     }
     first += static_cast<int64_t>(rows);

@@ -136,11 +136,12 @@ HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT 
 // their first number, not with +0: that differs where all of a row are -0, and +0 is added in the end.
 template <class T, size_t kCount>
 struct PartSums {
-  static constexpr size_t kN = kPartVectors, kUsed = HWY_MIN(kCount, kParts), kStored = kUsed * kPartLanes;
+  static constexpr size_t kN = kPartVectors, kUsed = HWY_MIN(kCount, kParts), kStored = kUsed * kPartLanes, kFeatures = kCount * kPartLanes;
   static_assert(kCount <= kQuad * kParts);
-  // Returns the bits of all g, or-ed lane by lane.
+  // Returns the bits of all g, or-ed lane by lane. Of a half type c and dy are stored, too.
   static HWY_INLINE F32x16 sum(float hi, const T* HWY_RESTRICT x, const T* HWY_RESTRICT dy, const float* HWY_RESTRICT gamma,
-                               float* HWY_RESTRICT a, float* HWY_RESTRICT b) {
+                               float* HWY_RESTRICT a, float* HWY_RESTRICT b, HWY_MAYBE_UNUSED float* HWY_RESTRICT c_wide,
+                               HWY_MAYBE_UNUSED float* HWY_RESTRICT dy_wide) {
     F32x16 g_bits;
     const F32Part shift = fill<kN>(hi);
     TRUENORM_UNROLL
@@ -150,15 +151,20 @@ struct PartSums {
       TRUENORM_UNROLL
       for (size_t i = k; i < kCount; i += kParts, ++count) {
         const size_t j = i * kPartLanes;
-        g[count] = load<kN>(gamma + j) * load<kN>(dy + j);
+        const F32Part dy_part = load<kN>(dy + j);
+        g[count] = load<kN>(gamma + j) * dy_part;
         c[count] = load<kN>(x + j) - shift;
+        if constexpr (sizeof(T) == 2) {
+          store(c[count], c_wide + j);
+          store(dy_part, dy_wide + j);
+        }
         set_part(g_bits, k, count == 0 ? g[0] : part(g_bits, k) | g[count]);
       }
       LaneSum sum;
       if constexpr (sizeof(T) == 2) {  // such rows' dx is of their type
-        ShortSums lanes;
-        lanes.add(k, count, g, c);
-        sum = {part(lanes.a, k), part(lanes.b, k)};
+        sum = {g[0], g[0] * c[0]};
+        TRUENORM_UNROLL
+        for (size_t m = 1; m < count; ++m) sum = {sum.g + g[m], fma(g[m], c[m], sum.gc)};
       } else {
         sum = QuadSums::sum(count, g, c);
       }

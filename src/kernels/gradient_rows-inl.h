@@ -17,23 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// The first elements of as many rows as there are lanes. Not by way of memory: a wide load waits for narrow stores.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> first_elements(D f64, const T* x, HWY_MAYBE_UNUSED int64_t x_stride) {
-  constexpr size_t kRows = hn::MaxLanes(D());
-  if constexpr (kRows == 1) {
-    return hn::Set(f64, first_element(x));
-#if HWY_TARGET != HWY_SCALAR
-  } else if constexpr (kRows == 2) {
-    return hn::OddEven(hn::Set(f64, first_element(x + x_stride)), hn::Set(f64, first_element(x)));
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(f64, first_elements(half, x + static_cast<int64_t>(kRows / 2) * x_stride, x_stride),
-                       first_elements(half, x, x_stride));
-#endif
-  }
-}
-
 // As many rows of one segment as a vector has lanes, and what their gradients need of them.
 struct LaneRows {
   VF64 lo, rstd;
@@ -83,7 +66,7 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
                                   double inv_d, GradRow* grads) {
   VF64 a[kF64Lanes], b[kF64Lanes];
   uint32_t g_fits = 0;
-  HWY_ALIGN float A[kF64Lanes], K[kF64Lanes];
+  HWY_ALIGN float minus_Ar[kF64Lanes], minus_Kr[kF64Lanes];
   const T* x = static_cast<const T*>(task.x) + first * task.x_stride;
   const G* dy = static_cast<const G*>(task.dy) + first * task.dy_stride;
   for (size_t r = 0; r < kF64Lanes; ++r, x += task.x_stride, dy += task.dy_stride) {
@@ -93,11 +76,11 @@ HWY_INLINE uint32_t sum_lane_rows(const BackwardTask& task, const float* gamma, 
     g_fits |= static_cast<uint32_t>(sizes_fit(sizes_of(sums.g_bits))) << r;
   }
   const F64 f64;
-  const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), lanes.lo, lanes.rstd, inv_d, A, K);
+  const auto fits = plain_gradient_scalars(f64, fold_rows(a), fold_rows(b), lanes.lo, lanes.rstd, inv_d, minus_Ar, minus_Kr);
   const uint32_t enough = bits_of(f64, fits) & g_fits;
   for (size_t r = 0; r < kF64Lanes; ++r) {
-    grads[r].narrow.Ar = A[r];
-    grads[r].narrow.Kr = K[r];
+    grads[r].narrow.minus_Ar = minus_Ar[r];
+    grads[r].narrow.minus_Kr = minus_Kr[r];
     if (!(enough >> r & 1)) grads[r].narrow.row.kind = RowKind::Exact;
   }
   return ~enough & ((1u << kF64Lanes) - 1);

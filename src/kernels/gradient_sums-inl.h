@@ -74,13 +74,13 @@ HWY_INLINE void set_means(const Sums& sums, double n, Grad& grad) {
 // before is seen in them.
 template <class D>
 HWY_INLINE auto plain_gradient_scalars(D f64, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> lo, hn::Vec<D> rstd, double inv_d,
-                                       float* Ar, float* Kr) {
+                                       float* minus_Ar, float* minus_Kr) {
   const hn::Rebind<float, D> f32;
   const auto inv = hn::Set(f64, inv_d), limit = hn::Set(f64, 0x1p127);
   const auto K = hn::Mul(hn::Mul(hn::Sub(b, hn::Mul(lo, a)), inv), hn::Mul(rstd, rstd));
   const auto Ar_wide = hn::Mul(hn::Sub(hn::Mul(a, inv), hn::Mul(lo, K)), rstd), Kr_wide = hn::Mul(K, rstd);
-  hn::StoreU(hn::DemoteTo(f32, Ar_wide), f32, Ar);
-  hn::StoreU(hn::DemoteTo(f32, Kr_wide), f32, Kr);
+  hn::StoreU(hn::Neg(hn::DemoteTo(f32, Ar_wide)), f32, minus_Ar);
+  hn::StoreU(hn::Neg(hn::DemoteTo(f32, Kr_wide)), f32, minus_Kr);
   const auto rstd_fits = hn::And(hn::Ge(rstd, hn::Set(f64, 0x1p-14)), hn::Le(rstd, hn::Set(f64, 0x1p20)));
   return hn::And(rstd_fits, hn::And(hn::Lt(hn::Abs(Ar_wide), limit), hn::Lt(hn::Abs(Kr_wide), limit)));
 }
@@ -93,7 +93,7 @@ HWY_INLINE bool set_gradient(const GradSums& total, int64_t d, NarrowGrad& grad)
   const hn::CappedTag<double, 1> f64;
   const auto fits = plain_gradient_scalars(f64, hn::Set(f64, total.sums.a), hn::Set(f64, total.sums.b),
                                            hn::Set(f64, grad.row.mean - static_cast<double>(grad.row.hi)), hn::Set(f64, grad.row.rstd),
-                                           1.0 / n, &grad.Ar, &grad.Kr);
+                                           1.0 / n, &grad.minus_Ar, &grad.minus_Kr);
   if (sizes_fit(total.sizes) && hn::AllTrue(f64, fits)) return true;
   grad.row.kind = RowKind::Exact;
   return false;

@@ -50,16 +50,16 @@ struct NarrowRows {
   static HWY_INLINE Partial finish_and_sum_parts(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
                                                  const float* HWY_RESTRICT beta, const T* later, int64_t ahead) {
     constexpr size_t kN = kPartVectors;
-    LaneSums sums{fill(0.0), fill(0.0)};
+    LaneSums sums;
     TRUENORM_UNROLL
     for (size_t k = 0; k < kCount; ++k) {
       const size_t at = k * kPartLanes;
       put<kStream>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at)), y + at);
       if constexpr (kAhead)
         if (k % kParts == 0) prefetch(later + ahead + at);
-      sums.add(k % kParts, load_f64<kN>(later + at));
+      sums.add_of_row(k, load_f64<kN>(later + at));
     }
-    return partial(sums);
+    return partial<kCount>(sums);
   }
   static HWY_INLINE Partial segment_sums(const T* x, size_t n, int64_t ahead) { return segment_partial_sums(x, n, ahead); }
   template <bool kStream>
@@ -99,9 +99,6 @@ struct QuickRows {
   template <bool kStream>
   static HWY_INLINE void finish_columns(const Finish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
     quick_block<true, kStream>(finish, x, y, gamma, beta, n);
-  }
-  static HWY_INLINE NarrowRow other_row(const T* x, const NarrowBatch&, size_t, int64_t d, double eps) {
-    return row_statistics(x, d, eps);
   }
 };
 

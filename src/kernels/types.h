@@ -85,13 +85,14 @@ struct WideRow {
 struct NarrowGrad {
   NarrowRow row;
   double A, B;
-  float Ar, Kr;  // plain rows: dx = fma(-c, Kr, fma(g, r, -Ar))
+  float minus_Ar, minus_Kr;  // plain rows: dx = fma(c, minus_Kr, fma(g, r, minus_Ar))
   bool half_dx;  // half rows: whether dx is of a half type, too; decides how g is summed
 };
-// Of a batch of plain rows, side by side: made by vectors, read one by one.
+// Of a batch of plain rows, side by side: made by vectors, read one by one (signs changed row by row cost float16 rows of 8 to 24
+// 4 to 6 % of backward).
 inline constexpr int64_t kGradBatch = 32;
 struct GradScalars {
-  alignas(64) float hi[kGradBatch], r[kGradBatch], b[kGradBatch], Ar[kGradBatch], Kr[kGradBatch];
+  alignas(64) float hi[kGradBatch], r[kGradBatch], b[kGradBatch], minus_Ar[kGradBatch], minus_Kr[kGradBatch];
 };
 struct WideGrad {
   WideRow row;
