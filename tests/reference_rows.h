@@ -143,7 +143,7 @@ inline bool quick_row(const BFloat16* x, std::int64_t d, double eps, QuickRow& r
   row.b = static_cast<float>(-(mean * static_cast<double>(row.r)));
   row.mean = mean;
   const bool in_range = var >= 0x1p-100 && var + eps <= 0x1p100;
-  row.enough_for_record = in_range && sums.b <= 1.5 * M2;
+  row.enough_for_record = in_range && sums.b <= 1.6 * M2;
   return in_range && sums.b <= 8.0 * M2;
 }
 
