@@ -239,8 +239,8 @@ class ShortRows {
       wide.square_sum[i] = sums.b;
       wide.x0[i] = first_element(x);
     }
-    size_t padded = count;  // to whole vectors
-    for (; padded % kF64Lanes != 0; ++padded) {
+    size_t padded = count;  // to whole vectors, where they are made for several rows
+    for (; size_ >= static_cast<int64_t>(kF64Lanes) && padded % kF64Lanes != 0; ++padded) {
       wide.sum[padded] = wide.sum[count - 1];
       wide.square_sum[padded] = wide.square_sum[count - 1];
       wide.x0[padded] = wide.x0[count - 1];
