@@ -91,10 +91,12 @@ class Backward {
 
   int64_t totals_bytes() const { return totals_ * padded(d_) * 8; }
   // Few rows are shared by columns; so are features too many for a row of totals. Once totals of whole rows leave a core's
-  // cache, they can be more to read and write than the rows: of very few rows the first cache (1 x 4096, float32: 3.8 us in place of
-  // 5.1), of rows that the last cache holds the second (7 x 65537: 31 GB/s in place of 27), and where the last cache does not hold the
-  // totals (16 x 1048576, bfloat16: 11.6 in place of 8.9). Else reading the rows twice from memory costs more (64 x 65536: 19 in place of 23).
-  static constexpr int64_t kFewRows = 4, kFirstCacheBytes = int64_t{1} << 14, kCachedBytes = int64_t{1} << 19, kMostCachedBytes = int64_t{1} << 23;
+  // cache, they can be more to read and write than the rows: of very few rows the first cache (1 x 4096, float32: 3.8 us in place
+  // of 5.1), of rows that the last cache holds the second (7 x 65537: 31 GB/s in place of 27), and where the last cache does not
+  // hold the totals (16 x 1048576, bfloat16: 11.6 in place of 8.9). Else reading the rows twice from memory costs more (64 x 65536:
+  // 19 in place of 23).
+  static constexpr int64_t kFewRows = 4, kFirstCacheBytes = int64_t{1} << 14, kCachedBytes = int64_t{1} << 19;
+  static constexpr int64_t kMostCachedBytes = int64_t{1} << 23;
   bool by_columns(const Threads& threads) const {
     if (blocks_ > 1) return false;
     if (threads.count > 1 || totals_bytes() > kMaxTotalsBytes) return true;
