@@ -231,7 +231,8 @@ class ShortRows {
   HWY_NOINLINE void set_others(Batch& batch, uint32_t which, uint32_t recorded) const {
     NarrowBatch wide;
     size_t row[kShortBatch], count = 0;
-    for (; which != 0; which &= which - 1) row[count++] = hwy::Num0BitsBelowLS1Bit_Nonzero32(which);
+    for (size_t k = 0; which >> k != 0; ++k)
+      if (which >> k & 1) row[count++] = k;
     for (size_t i = 0; i < count; ++i) {
       const T* const x = x_of(batch, static_cast<int64_t>(row[i]));
       const Sums sums = raw_sums(x, d_);
