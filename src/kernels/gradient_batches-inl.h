@@ -65,8 +65,7 @@ struct WideFeatures<0> {
 };
 
 // Whether a g could be too small for its row to be plain. A float16 dy is 0 or at least 2^-24, so that none is where no gamma is
-// below 2^-39 and not 0: then nobody looks at them
-// (dx alone, 8 and 24 features, AVX2: 4 to 6 % faster).
+// below 2^-39 and not 0: then nobody looks at them (dx alone, 8 and 24 features, AVX2: 4 to 6 % faster).
 template <class T>
 HWY_INLINE bool g_may_be_tiny(const float* HWY_RESTRICT gamma, size_t d) {
   if constexpr (!std::is_same_v<T, Float16>) return true;

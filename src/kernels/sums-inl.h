@@ -59,8 +59,8 @@ struct LaneSums {
     set_part(q, k, add_exact_product(v, v, part(q, k)));
   }
   // Of the k-th part of a row of few whole parts. A lane's first addition, to +0, is left out: it makes a difference only where
-  // all of a row are -0, and such a row is exact, whose sums of c are +0
-  // (8 features, AVX2, with the fold of what is there only: forward of float16 1.13 times as fast, of bfloat16 1.09).
+  // all of a row are -0, and such a row is exact, whose sums of c are +0. (8 features, AVX2, with the fold of what is there only:
+  // forward of float16 1.13 times as fast, of bfloat16 1.09.)
   HWY_INLINE void add_of_row(size_t k, const F64Part& v) {
     if (k >= kParts) return add(k % kParts, v);
     set_part(s, k, v);
