@@ -149,12 +149,12 @@ truenorm_status truenorm_layer_norm_forward(const truenorm_shape* shape, truenor
   TRUENORM_TRY(check_shape(shape));
   TRUENORM_TRY(check_options(options, &checked));
   ForwardCall call{*shape,
-                         operand("x", *shape, x, false),
-                         operand("gamma", *shape, gamma, true),
-                         operand("beta", *shape, beta, true),
-                         operand("y", *shape, y, false),
-                         stats ? *stats : truenorm_stats{},
-                         eps};
+                   operand("x", *shape, x, false),
+                   operand("gamma", *shape, gamma, true),
+                   operand("beta", *shape, beta, true),
+                   operand("y", *shape, y, false),
+                   stats ? *stats : truenorm_stats{},
+                   eps};
   TRUENORM_TRY(check_forward(call));
   if (is_empty(*shape)) return TRUENORM_OK;
   forward(call, checked);
@@ -169,14 +169,14 @@ truenorm_status truenorm_layer_norm_backward(const truenorm_shape* shape, trueno
   TRUENORM_TRY(check_shape(shape));
   TRUENORM_TRY(check_options(options, &checked));
   BackwardCall call{*shape,
-                          operand("dy", *shape, dy, false),
-                          operand("x", *shape, x, false),
-                          operand("gamma", *shape, gamma, true),
-                          operand("dx", *shape, dx, false),
-                          operand("dgamma", *shape, dgamma, true),
-                          operand("dbeta", *shape, dbeta, true),
-                          saved,
-                          eps};
+                    operand("dy", *shape, dy, false),
+                    operand("x", *shape, x, false),
+                    operand("gamma", *shape, gamma, true),
+                    operand("dx", *shape, dx, false),
+                    operand("dgamma", *shape, dgamma, true),
+                    operand("dbeta", *shape, dbeta, true),
+                    saved,
+                    eps};
   TRUENORM_TRY(check_backward(call));
   TRUENORM_TRY(check_piece(call, checked, shape->d > 0));
   if (shape->d == 0) return TRUENORM_OK;  // without rows the sums are 0, and are written like any other

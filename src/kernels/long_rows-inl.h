@@ -1,5 +1,5 @@
 // Forward for float32 and half rows that are too long for short_rows-inl.h, few, or with parameters that are not finite:
-// first a row's statistics, then its elements, block by block of columns.
+// a row's statistics, and then its elements, block by block of columns, while the next row is summed.
 #if defined(TRUENORM_LONG_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRUENORM_LONG_ROWS_INL_H_
 #undef TRUENORM_LONG_ROWS_INL_H_

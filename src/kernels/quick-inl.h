@@ -19,8 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE F32x32 canonical(const F32x32& x) { return {canonical(x.even), canonical(x.odd)}; }
-
 // x and y for which rows are finished from these sums.
 template <class T, class O>
 inline constexpr bool kIsQuick = kHasQuickSums<T> && std::is_same_v<T, O>;
@@ -52,24 +50,23 @@ HWY_INLINE void split(const float* HWY_RESTRICT from, float* HWY_RESTRICT to, si
   for (size_t k = 0; k < kPairLanes; ++k) to[i + k] = 0.0f;
   for (size_t k = 0; i + k < n; ++k) to[i + k / 2 + (k % 2) * kLanes] = from[i + k];
 }
-template <int64_t kCount>
-struct SplitParameters {
-  HWY_ALIGN float gamma[kCount], beta[kCount];
+struct SplitParameters {  // of a short row
+  HWY_ALIGN float gamma[kShortColumns], beta[kShortColumns];
   HWY_INLINE void set(const float* gamma_from, const float* beta_from, size_t n) {
     split(gamma_from, gamma, n);
     split(beta_from, beta, n);
   }
 };
 
-// gamma and beta split.
-template <bool kFinite, bool kStream>
+// gamma and beta finite, and split.
+template <bool kStream>
 HWY_INLINE void quick_block(const QuickFinish& finish, const BFloat16* x, BFloat16* y, const float* HWY_RESTRICT gamma,
                             const float* HWY_RESTRICT beta, size_t n) {
   size_t i = 0;
   for (; i + kPairLanes <= n; i += kPairLanes)
-    put<kStream>(finished<kFinite>(finish(load_pairs(x + i), load_split(gamma + i), load_split(beta + i))), y + i);
+    put<kStream>(finish(load_pairs(x + i), load_split(gamma + i), load_split(beta + i)), y + i);
   if (i < n)
-    store_pairs_n(finished<kFinite>(finish(load_pairs_n(x + i, n - i), load_split(gamma + i), load_split(beta + i))), y + i, n - i);
+    store_pairs_n(finish(load_pairs_n(x + i, n - i), load_split(gamma + i), load_split(beta + i)), y + i, n - i);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -98,7 +98,7 @@ struct QuickRows {
   static HWY_INLINE Partial segment_sums(const T* x, size_t n, int64_t ahead) { return quick_segment_sums(x, n, ahead); }
   template <bool kStream>
   static HWY_INLINE void finish_columns(const Finish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
-    quick_block<true, kStream>(finish, x, y, gamma, beta, n);
+    quick_block<kStream>(finish, x, y, gamma, beta, n);
   }
 };
 

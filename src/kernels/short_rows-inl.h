@@ -312,7 +312,7 @@ HWY_NOINLINE void forward_narrow_rows(const ForwardTask& task) {
   const float* const b = beta.block(0, d);
   if constexpr (kIsQuick<T, O>) {
     if (has_quick_sums<T>(task.d)) {
-      SplitParameters<kShortColumns> parameters;
+      SplitParameters parameters;
       parameters.set(g, b, d);
       return ShortRows<QuickRows>(task, g, b, parameters.gamma, parameters.beta)();
     }
