@@ -296,7 +296,8 @@ class Backward {
                           .saved = call_.saved ? static_cast<const char*>(call_.saved) + saved : nullptr,
                           .grad_rows = grads ? grads + (row - begin) + r : nullptr,
                           .dgamma = nullptr, .dbeta = nullptr, .dgamma_error = nullptr, .dbeta_error = nullptr,
-                          .traffic = traffic_};
+                          .traffic = traffic_,
+                          .half_vectors = half_vectors_};
         visit(task);
       }
     });
@@ -311,6 +312,7 @@ class Backward {
   Rows<kOperands> rows_;
   Threads threads_;
   Traffic traffic_;
+  const bool half_vectors_ = halves_vectors();
   int64_t block_, blocks_, totals_, slots_ = 1;
 };
 

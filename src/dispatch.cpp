@@ -148,6 +148,15 @@ truenorm_status select_isa(const char* cap, int* level) {
   return TRUENORM_OK;
 }
 
+bool halves_vectors() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();  // nothing, but for the first time
+  return __builtin_cpu_is("amdfam19h");  // Zen 3 and 4, of which 4 has AVX-512
+#else
+  return false;
+#endif
+}
+
 const TypeKernels& kernels_of(truenorm_dtype type, int best, int64_t d, bool one_type) {
   const int level = level_for(type, best, d, one_type);
   switch (type) {

@@ -59,7 +59,8 @@ class Forward {
             .var = from(call_.stats.var, 1),
             .rstd = from(call_.stats.rstd, 1),
             .saved = from(static_cast<char*>(call_.stats.saved), static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype))),
-            .traffic = traffic_};
+            .traffic = traffic_,
+            .half_vectors = half_vectors_};
   }
 
   ParameterRef parameter(const Operand& operand, int64_t offset) const {
@@ -82,6 +83,7 @@ class Forward {
   Rows<kOperands> rows_;
   Threads threads_;
   Traffic traffic_;
+  const bool half_vectors_ = halves_vectors();
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "gradient_batches-inl.h"
 #include "gradient_rows-inl.h"
 #include "gradient_sums-inl.h"
+#include "gradient_totals-inl.h"
 #include "kernels.h"
 #include "lanes-inl.h"
 #include "parameters-inl.h"
@@ -23,23 +24,6 @@ namespace truenorm {
 namespace HWY_NAMESPACE {
 
 // ---------------------------------------------------------------- columns: dx, and what rows add to dgamma and dbeta
-// Totals over the rows; each is padded to whole sixteens of features.
-struct Totals {
-  double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
-  static HWY_INLINE double* shifted(double* p, int64_t i) { return p ? p + i : nullptr; }
-  HWY_INLINE Totals at(int64_t i) const {
-    return {shifted(dgamma, i), shifted(dbeta, i), shifted(dgamma_error, i), shifted(dbeta_error, i)};
-  }
-};
-
-// What sixteen features of a row add to the totals; returns their dx.
-template <class Gradient, class V>
-HWY_INLINE V gradient_lanes(const Gradient& gradient, const V& x, const V& dy, const V& gamma, const Totals& totals) {
-  if (totals.dgamma) gradient.add_dgamma(x, dy, totals.dgamma, totals.dgamma_error);
-  if (totals.dbeta) gradient.add_dbeta(dy, totals.dbeta, totals.dbeta_error);
-  return canonical(gradient.dx(x, dy, gamma));
-}
-
 // Everything of sixteen features is read before any is written: dx may be dy or x.
 template <bool kStream = false, class Gradient, class T, class G, class O>
 HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy, const Compute<T>* gamma, O* dx,
@@ -70,18 +54,10 @@ inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, con
 }
 
 // Plain rows together: gamma and the totals, if there are any, are loaded once for them, the totals stored once. Stores are what
-// limits a row on its own: five vectors for one of dx. Four rows need the registers of AVX-512, and loads that convert nothing (512 x
-// 768, all gradients, Intel: float32 9 % faster than with two, half types none).
+// limits a row on its own: five vectors for one of dx. Four rows need the registers of AVX-512 (512 x 768, all gradients, Intel: 9 %
+// faster than with two). Half types have steps instead.
 template <class T>
 constexpr int64_t kTogether = sizeof(T) == 4 && HWY_CAP_GE512 ? 4 : 2;
-template <class T, class G, class O>
-struct PlainRows {
-  const T* x;
-  const G* dy;
-  O* dx;
-  int64_t x_stride, dy_stride, dx_stride;
-  Ahead ahead;
-};
 template <int64_t kRows, bool kTotals, bool kStream, bool kAhead, class T, class G, class O>
 HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, const PlainRows<T, G, O>& given,
                                     const float* HWY_RESTRICT gamma, double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n) {
@@ -130,14 +106,14 @@ HWY_NOINLINE void gradient_plain_rows(std::index_sequence<kRow...>, const GradRo
                                       const float* HWY_RESTRICT gamma, const Totals& totals, size_t n) {
   constexpr int64_t kRows = sizeof...(kRow);
   const PlainGradient gradient[] = {PlainGradient(grads[kRow].narrow)...};
-  const size_t i = totals.dgamma ? gradient_sixteens<kRows, true, kStream, kAhead>(gradient, rows, gamma, totals.dgamma, totals.dbeta, n)
-                                 : gradient_sixteens<kRows, false, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
-  if (i == n) return;
+  size_t i = 0;
+  if (!totals.dgamma) {
+    i = gradient_sixteens<kRows, false, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
+  } else if constexpr (!kInSteps<T>) {
+    i = gradient_sixteens<kRows, true, kStream, kAhead>(gradient, rows, gamma, totals.dgamma, totals.dbeta, n);
+  }
   TRUENORM_UNROLL
-  for (int64_t r = 0; r < kRows; ++r)
-    store_n(gradient_lanes(gradient[r], load_n(rows.x + r * rows.x_stride + i, n - i), load_n(rows.dy + r * rows.dy_stride + i, n - i),
-                           load_n(gamma + i, n - i), totals.at(static_cast<int64_t>(i))),
-            rows.dx + r * rows.dx_stride + i, n - i);
+  for (int64_t r = 0; r < kRows; ++r) gradient_end(gradient[r], rows, r, gamma, totals, i, n);
 }
 template <int64_t kRows, class T, class G, class O>
 HWY_INLINE void gradient_plain_rows(const GradRow* grads, const PlainRows<T, G, O>& rows, const float* gamma, const Totals& totals,
@@ -160,7 +136,8 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
   const bool streams = sizeof(O) > 2 && task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
                        task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
   const bool stages = task.traffic.past_caches && task.dx && !streams;
-  HWY_ALIGN O stage[kTogether<T> * kColumns];
+  constexpr int64_t kStagedRows = 4;
+  HWY_ALIGN O stage[kStagedRows * kColumns];
   const Ahead ahead = fetched<T>(task, first + rows).with_columns;
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
@@ -168,6 +145,8 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
     const Totals here = totals.at(i - begin);
     // Without totals there is little to share; ends of short rows then cost more than it brings (20 features: a third).
     const bool shares = here.dgamma || n % kLanes == 0 || n >= (sizeof(T) == 2 ? 8 : 2) * kLanes;
+    const bool in_steps = kInSteps<T> && here.dgamma;
+    const int64_t most = !in_steps ? kTogether<T> : stages ? kStagedRows : kBatch;
     int64_t together = 1;
     for (int64_t r = 0; r < rows; r += together) {
       const T* x = static_cast<const T*>(task.x) + (first + r) * task.x_stride + i;
@@ -176,10 +155,11 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
       together = 1;
       if constexpr (sizeof(T) < 8) {
         if (dx && shares && !here.dgamma == !here.dbeta && all_plain(grads + r, 1)) {
-          while (together < HWY_MIN(kTogether<T>, rows - r) && all_plain(grads + r + together, 1)) ++together;
-          if (together == 3) together = 2;
+          while (together < HWY_MIN(most, rows - r) && all_plain(grads + r + together, 1)) ++together;
+          if (!in_steps && together == 3) together = 2;
           const PlainRows<T, G, O> plain{x, dy, stages ? stage : dx, task.x_stride, task.dy_stride, stages ? kColumns : task.dx_stride, ahead};
-          if (together == 1) gradient_plain_rows<1>(grads + r, plain, gamma_block, here, n, streams);
+          if (in_steps) gradient_in_steps(grads + r, together, plain, gamma_block, here, n, streams, task.half_vectors);
+          else if (together == 1) gradient_plain_rows<1>(grads + r, plain, gamma_block, here, n, streams);
           else if (together == 2) gradient_plain_rows<2>(grads + r, plain, gamma_block, here, n, streams);
           else gradient_plain_rows<kTogether<T>>(grads + r, plain, gamma_block, here, n, streams);
           if (stages)

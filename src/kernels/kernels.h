@@ -31,6 +31,7 @@ struct ForwardTask {
   double *mean, *var, *rstd;
   void* saved;
   Traffic traffic;
+  bool half_vectors;  // as in BackwardTask
 };
 
 struct BackwardTask {
@@ -45,6 +46,9 @@ struct BackwardTask {
   // Totals over the rows, added to; padded to whole sixteens. Float64 rows also have the totals' errors. Null: not wanted.
   double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
   Traffic traffic;
+  // float64 is made from float32 in memory by vectors of 256 bits: where 512 bits are executed as two halves, those convert in half
+  // as many steps (Zen 4). Only speed depends on it.
+  bool half_vectors;
 };
 
 // A long row in pieces, so that threads share it. A piece starts at a multiple of kPiece elements, so that its sums are
