@@ -133,7 +133,7 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
                               const GradRow* grads, int64_t begin, int64_t end) {
   const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
   // Rows of whole aligned lines go straight to memory. Others would shift the totals; they are copied there.
-  const bool streams = sizeof(O) > 2 && task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
+  const bool streams = (sizeof(O) > 2 || HWY_CAP_GE512) && task.traffic.past_caches && task.dx && before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
                        task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
   const bool stages = task.traffic.past_caches && task.dx && !streams;
   constexpr int64_t kStagedRows = 4;

@@ -159,6 +159,7 @@ HWY_INLINE int64_t gradient_rows(const BackwardTask& task) {
   const int64_t d = task.d;
   const bool dx_alone = !task.dgamma, far = task.traffic.far;
   if (sizeof(T) == 8) return d <= 512 ? kBatch : d <= 2048 ? 4 : 2;
+  if (kHalf && !dx_alone && d > kColumns) return HWY_MAX(HWY_MIN(kGroupBytes / (2 * d * static_cast<int64_t>(sizeof(T))), kBatch), int64_t{2});
   if (d > kColumns) return 2;
   if (d <= 128 || (kHalf && !dx_alone)) return kBatch;
   if (!far) return d <= 512 || kHalf || !dx_alone ? kBatch : 2;
@@ -175,13 +176,14 @@ struct Fetched {
 template <class T>
 HWY_INLINE Fetched fetched(const BackwardTask& task, int64_t last) {
   constexpr bool kFloat32 = sizeof(T) == 4;
-  if (!task.traffic.far && !(kFloat32 && task.d > 2 * kColumns && task.traffic.from_memory)) return {};
+  if (!(sizeof(T) == 2 ? task.traffic.past_caches : task.traffic.far) && !(kFloat32 && task.d > 2 * kColumns && task.traffic.from_memory)) return {};
   // Rows of so many bytes; none beyond the last.
   const auto rows_of = [&](int64_t bytes) {
     const int64_t rows = HWY_MAX(bytes / (task.d * static_cast<int64_t>(sizeof(T))), int64_t{1});
     return last + rows > task.rows ? int64_t{0} : rows;
   };
   if (sizeof(T) == 8) return {{rows_of(16384) * task.x_stride, rows_of(16384) * task.dy_stride}, {0, 0}};
+  if (sizeof(T) == 2 && task.dgamma) return {{0, 0}, {rows_of(32768) * task.x_stride, rows_of(32768) * task.dy_stride}};
   if (sizeof(T) == 2 || is_bound_by_arithmetic<T>(task)) return {{rows_of(16384) * task.x_stride, 0}, {0, rows_of(32768) * task.dy_stride}};
   const bool near = task.d <= 512;  // farther ahead, rows of 128 take 1.6 times as long, and nearer, rows of 1536 1.2 times
   return {{0, rows_of(near ? 6144 : 8192) * task.dy_stride}, {rows_of(near ? 6144 : 32768) * task.x_stride, 0}};
