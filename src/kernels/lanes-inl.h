@@ -226,7 +226,7 @@ HWY_INLINE F64s<kN> add_exact_product(const F64s<kN>& a, const F64s<kN>& b, cons
 // sum + x by the units that multiply and add, for where those that only add are busy converting numbers (Zen has four, two of
 // each; all gradients of bfloat16 4 % faster).
 template <class D>
-HWY_INLINE hn::Vec<D> add_busy(D d, hn::Vec<D> sum, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> add_busy(HWY_MAYBE_UNUSED D d, hn::Vec<D> sum, hn::Vec<D> x) {
 #if HWY_NATIVE_FMA
   return hn::MulAdd(x, hn::Set(d, 1), sum);
 #else

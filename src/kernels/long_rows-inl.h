@@ -7,6 +7,9 @@
 #define TRUENORM_LONG_ROWS_INL_H_
 #endif
 
+#include <type_traits>
+
+#include "float_sums-inl.h"
 #include "forward-inl.h"
 #include "quick-inl.h"
 
@@ -30,10 +33,13 @@ HWY_INLINE void finish_columns_of(const NarrowRow& row, const T* x, O* y, const 
 }
 
 // The sums of a row of one kind of rows, segment by segment, and what its y is made of.
-template <class T, class O>
+template <class T, class O, class D = void>  // D: as NarrowRows has it
 struct NarrowTurn {
   NarrowRow row;
-  static HWY_INLINE Sums segment_sums(const T* x, size_t n, int64_t ahead) { return folded(segment_partial_sums(x, n, ahead)); }
+  static HWY_INLINE Sums segment_sums(const T* x, size_t n, int64_t ahead) {
+    if constexpr (!std::is_void_v<D>) return folded(segment_float_sums<D>(x, n, ahead));
+    else return folded(segment_partial_sums(x, n, ahead));
+  }
   HWY_INLINE void set(const ForwardTask& task, int64_t r, const T* x, const Sums& sums) {
     if (!narrow_row_from_sums(sums, first_element(x), task.d, task.eps, row)) row = exact_row(x, task.d, task.eps, sums);
     store_statistics(task, r, row);
@@ -101,6 +107,9 @@ HWY_NOINLINE void forward_long_rows(const ForwardTask& task, Parameter<T>& gamma
   if (group == 1 && task.y) {
     if constexpr (kIsQuick<T, O>) {
       if (quick_y) return forward_rows_in_turn<QuickTurn, T, O>(task, gamma, beta, finite);
+    }
+    if constexpr (kHasFloatSums<T>) {
+      if (wants_float_sums(task)) return forward_rows_in_turn<NarrowTurn<T, O, HalfF64>, T, O>(task, gamma, beta, finite);
     }
     if (!quick_record) return forward_rows_in_turn<NarrowTurn<T, O>, T, O>(task, gamma, beta, finite);
   }

@@ -6,6 +6,9 @@
 #define TRUENORM_ROW_METHODS_INL_H_
 #endif
 
+#include <type_traits>
+
+#include "float_sums-inl.h"
 #include "forward-inl.h"
 #include "quick-inl.h"
 
@@ -14,8 +17,9 @@ namespace truenorm {
 namespace HWY_NAMESPACE {
 
 // ---------------------------------------------------------------- the two ways of a row
-// What a row's sums and finish are made of. Narrow: float64 sums, and rows whose plain sums were not enough are exact.
-template <class T_, class O_>
+// What a row's sums and finish are made of. Narrow: float64 sums, and rows whose plain sums were not enough are exact. D: the vectors
+// of FloatSums; void: of LaneSums.
+template <class T_, class O_, class D = void>
 struct NarrowRows {
   using T = T_;
   using O = O_;
@@ -28,6 +32,7 @@ struct NarrowRows {
   static HWY_INLINE Partial finish_and_sum(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
                                             const float* HWY_RESTRICT beta, size_t n, const T* later, size_t later_n, int64_t ahead) {
     constexpr size_t kN = kPartVectors;
+    if constexpr (!std::is_void_v<D>) return finish_and_add<kStream, kAhead>(finish, x, y, gamma, beta, n, later, later_n, ahead);
     LaneSums sums{fill(0.0), fill(0.0)};
     size_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
@@ -45,6 +50,30 @@ struct NarrowRows {
     if (i < n) store_n(finish(load_n(x + i, n - i), load_n(gamma + i, n - i), load_n(beta + i, n - i)), y + i, n - i);
     return partial(sums);
   }
+  template <bool kStream, bool kAhead>
+  static HWY_INLINE Partial finish_and_add(const Finish finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
+                                           const float* HWY_RESTRICT beta, size_t n, const T* later, size_t later_n, int64_t ahead) {
+    FloatSums<D> sums;
+    HWY_ALIGN float floats[kFloats];
+    const size_t whole = n / kLanes * kLanes;
+    for (size_t begin = 0; begin < whole; begin += kFloats) {
+      const size_t end = HWY_MIN(begin + kFloats, whole);
+      for (size_t i = begin; i < end; i += kLanes) {
+        if constexpr (kAhead) prefetch(later + ahead + i);
+        TRUENORM_UNROLL
+        for (size_t part = 0; part < kParts; ++part) {
+          const size_t at = i + part * kPartLanes;
+          put<kStream>(finish(load<kPartVectors>(x + at), load<kPartVectors>(gamma + at), load<kPartVectors>(beta + at)), y + at);
+          store(load<kPartVectors>(later + at), floats + (at - begin));
+        }
+      }
+      for (size_t i = begin; i < end; i += kLanes) sums.add_sixteen(floats + (i - begin));
+    }
+    sums.template add<false>(later + whole, later_n - whole, 0);
+    if (whole < n)
+      store_n(finish(load_n(x + whole, n - whole), load_n(gamma + whole, n - whole), load_n(beta + whole, n - whole)), y + whole, n - whole);
+    return sums.partial();
+  }
   // The same for rows of kCount whole parts.
   template <size_t kCount, bool kStream, bool kAhead>
   static HWY_INLINE Partial finish_and_sum_parts(const Finish& finish, const T* x, O* y, const float* HWY_RESTRICT gamma,
@@ -61,7 +90,10 @@ struct NarrowRows {
     }
     return partial<kCount>(sums);
   }
-  static HWY_INLINE Partial segment_sums(const T* x, size_t n, int64_t ahead) { return segment_partial_sums(x, n, ahead); }
+  static HWY_INLINE Partial segment_sums(const T* x, size_t n, int64_t ahead) {
+    if constexpr (!std::is_void_v<D>) return segment_float_sums<D>(x, n, ahead);
+    else return segment_partial_sums(x, n, ahead);
+  }
   template <bool kStream>
   static HWY_INLINE void finish_columns(const Finish& finish, const T* x, O* y, const float* gamma, const float* beta, size_t n) {
     finish_block<true, kStream>(finish, x, y, gamma, beta, n);

@@ -322,6 +322,9 @@ HWY_NOINLINE void forward_narrow_rows(const ForwardTask& task) {
       return ShortRows<QuickRows>(task, g, b, parameters.gamma, parameters.beta)();
     }
   }
+  if constexpr (kHasFloatSums<T>) {
+    if (wants_float_sums(task)) return ShortRows<NarrowRows<T, O, HalfF64>>(task, g, b, g, b)();
+  }
   ShortRows<NarrowRows<T, O>>(task, g, b, g, b)();
 }
 
