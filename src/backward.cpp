@@ -34,7 +34,8 @@ class Backward {
         kernels_(kernels_of(call.x.dtype, options.isa_level, call.shape.d, call.dy.dtype == call.x.dtype && call.dx.dtype == call.x.dtype)),
         d_(call.shape.d),
         wide_(call.x.dtype == TRUENORM_FLOAT64), dy_variant_(call.dy.dtype != call.x.dtype),
-        dx_variant_(call.dx.data && call.dx.dtype != call.x.dtype), in_pieces_(options.rows_in_all > 0) {
+        dx_variant_(call.dx.data && call.dx.dtype != call.x.dtype), in_pieces_(options.rows_in_all > 0),
+        machine_(machine_at(options.isa_level)) {
     int64_t records[TRUENORM_MAX_RANK];  // their strides: rows in order
     for (int64_t k = call.shape.rank - 1, record = 1; k >= 0; record *= call.shape.dims[k--]) records[k] = record;
     for (int32_t k = 0; k < call.shape.rank; ++k) {
@@ -297,7 +298,7 @@ class Backward {
                           .grad_rows = grads ? grads + (row - begin) + r : nullptr,
                           .dgamma = nullptr, .dbeta = nullptr, .dgamma_error = nullptr, .dbeta_error = nullptr,
                           .traffic = traffic_,
-                          .half_vectors = half_vectors_};
+                          .machine = machine_};
         visit(task);
       }
     });
@@ -308,11 +309,11 @@ class Backward {
   const TypeKernels& kernels_;
   const int64_t d_;
   const bool wide_, dy_variant_, dx_variant_, in_pieces_;
+  const Machine machine_;
   Rows<kGroupOperands> groups_;
   Rows<kOperands> rows_;
   Threads threads_;
   Traffic traffic_;
-  const bool half_vectors_ = halves_vectors();
   int64_t block_, blocks_, totals_, slots_ = 1;
 };
 

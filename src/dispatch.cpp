@@ -148,12 +148,14 @@ truenorm_status select_isa(const char* cap, int* level) {
   return TRUENORM_OK;
 }
 
-bool halves_vectors() {
+Machine machine_at([[maybe_unused]] int level) {
 #if defined(__x86_64__) || defined(__i386__)
+  if (level != best_level_from(0)) return {};
   __builtin_cpu_init();  // nothing, but for the first time
-  return __builtin_cpu_is("amdfam19h");  // Zen 3 and 4, of which 4 has AVX-512
+  return {.half_vectors = __builtin_cpu_is("amdfam19h") != 0,  // Zen 3 and 4, of which 4 has AVX-512
+          .rounds_bfloat16 = __builtin_cpu_supports("avx512bf16") != 0};
 #else
-  return false;
+  return {};
 #endif
 }
 

@@ -13,7 +13,7 @@ truenorm_status select_isa(const char* cap, int* level);
 // The kernels for rows of d features of a valid type. one_type: all operands with rows are of that type.
 const TypeKernels& kernels_of(truenorm_dtype type, int level, int64_t d, bool one_type);
 
-// Whether this CPU executes vectors of 512 bits as two halves.
-bool halves_vectors();
+// All false below the best level of this CPU, so that tests of all levels see both ways.
+Machine machine_at(int level);
 
 }  // namespace truenorm

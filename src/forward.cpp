@@ -13,7 +13,7 @@ class Forward {
  public:
   Forward(const ForwardCall& call, const Options& options)
       : call_(call), kernels_(kernels_of(call.x.dtype, options.isa_level, call.shape.d, call.y.dtype == call.x.dtype)),
-        variant_(call.y.dtype != call.x.dtype && call.y.data) {
+        variant_(call.y.dtype != call.x.dtype && call.y.data), machine_(machine_at(options.isa_level)) {
     for (int32_t k = 0; k < call.shape.rank; ++k)
       rows_.append(call.shape.dims[k], {call.x.strides[k], call.y.strides[k], call.gamma.strides[k], call.beta.strides[k]});
     const int64_t elements = rows_.count * call.shape.d;
@@ -60,7 +60,7 @@ class Forward {
             .rstd = from(call_.stats.rstd, 1),
             .saved = from(static_cast<char*>(call_.stats.saved), static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype))),
             .traffic = traffic_,
-            .half_vectors = half_vectors_};
+            .machine = machine_};
   }
 
   ParameterRef parameter(const Operand& operand, int64_t offset) const {
@@ -80,10 +80,10 @@ class Forward {
   const ForwardCall& call_;
   const TypeKernels& kernels_;
   const bool variant_;
+  const Machine machine_;
   Rows<kOperands> rows_;
   Threads threads_;
   Traffic traffic_;
-  const bool half_vectors_ = halves_vectors();
 };
 
 }  // namespace

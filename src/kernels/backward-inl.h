@@ -58,7 +58,7 @@ inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, con
 // faster than with two). Half types have steps instead.
 template <class T>
 constexpr int64_t kTogether = sizeof(T) == 4 && HWY_CAP_GE512 ? 4 : 2;
-template <int64_t kRows, bool kTotals, bool kStream, bool kAhead, class T, class G, class O>
+template <int64_t kRows, bool kTotals, bool kNormal, bool kStream, bool kAhead, class T, class G, class O>
 HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, const PlainRows<T, G, O>& given,
                                     const float* HWY_RESTRICT gamma, double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n) {
   constexpr size_t kN = kPartVectors;
@@ -93,7 +93,7 @@ HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, 
       }
     }
     TRUENORM_UNROLL
-    for (int64_t r = 0; r < kRows; ++r) put<kStream>(out[r], rows.dx + r * rows.dx_stride + i);
+    for (int64_t r = 0; r < kRows; ++r) put<kStream, kNormal>(out[r], rows.dx + r * rows.dx_stride + i);
     if constexpr (kTotals) {
       store(dgamma_total, dgamma + i);
       store(dbeta_total, dbeta + i);
@@ -103,28 +103,33 @@ HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, 
 }
 template <bool kStream, bool kAhead, size_t... kRow, class T, class G, class O>
 HWY_NOINLINE void gradient_plain_rows(std::index_sequence<kRow...>, const GradRow* grads, const PlainRows<T, G, O>& rows,
-                                      const float* HWY_RESTRICT gamma, const Totals& totals, size_t n) {
+                                      const float* HWY_RESTRICT gamma, const Totals& totals, size_t n,
+                                      HWY_MAYBE_UNUSED const Machine& machine) {
   constexpr int64_t kRows = sizeof...(kRow);
   const PlainGradient gradient[] = {PlainGradient(grads[kRow].narrow)...};
   size_t i = 0;
-  if (!totals.dgamma) {
-    i = gradient_sixteens<kRows, false, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
+  bool normal = false;
+  if constexpr (kAsksNormal<T, O>) normal = machine.rounds_bfloat16 && (has_normal_dx(grads[kRow].narrow) && ...);
+  if (normal) {
+    if constexpr (kAsksNormal<T, O>) i = gradient_sixteens<kRows, false, true, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
+  } else if (!totals.dgamma) {
+    i = gradient_sixteens<kRows, false, false, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
   } else if constexpr (!kInSteps<T>) {
-    i = gradient_sixteens<kRows, true, kStream, kAhead>(gradient, rows, gamma, totals.dgamma, totals.dbeta, n);
+    i = gradient_sixteens<kRows, true, false, kStream, kAhead>(gradient, rows, gamma, totals.dgamma, totals.dbeta, n);
   }
   TRUENORM_UNROLL
   for (int64_t r = 0; r < kRows; ++r) gradient_end(gradient[r], rows, r, gamma, totals, i, n);
 }
 template <int64_t kRows, class T, class G, class O>
 HWY_INLINE void gradient_plain_rows(const GradRow* grads, const PlainRows<T, G, O>& rows, const float* gamma, const Totals& totals,
-                                    size_t n, bool streams) {
+                                    size_t n, bool streams, const Machine& machine) {
   const std::make_index_sequence<kRows> each;
   if (streams) {
-    if (rows.ahead.any()) return gradient_plain_rows<true, true>(each, grads, rows, gamma, totals, n);
-    return gradient_plain_rows<true, false>(each, grads, rows, gamma, totals, n);
+    if (rows.ahead.any()) return gradient_plain_rows<true, true>(each, grads, rows, gamma, totals, n, machine);
+    return gradient_plain_rows<true, false>(each, grads, rows, gamma, totals, n, machine);
   }
-  if (rows.ahead.any()) return gradient_plain_rows<false, true>(each, grads, rows, gamma, totals, n);
-  gradient_plain_rows<false, false>(each, grads, rows, gamma, totals, n);
+  if (rows.ahead.any()) return gradient_plain_rows<false, true>(each, grads, rows, gamma, totals, n, machine);
+  gradient_plain_rows<false, false>(each, grads, rows, gamma, totals, n, machine);
 }
 
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
@@ -158,10 +163,10 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
           while (together < HWY_MIN(most, rows - r) && all_plain(grads + r + together, 1)) ++together;
           if (!in_steps && together == 3) together = 2;
           const PlainRows<T, G, O> plain{x, dy, stages ? stage : dx, task.x_stride, task.dy_stride, stages ? kColumns : task.dx_stride, ahead};
-          if (in_steps) gradient_in_steps(grads + r, together, plain, gamma_block, here, n, streams, task.half_vectors);
-          else if (together == 1) gradient_plain_rows<1>(grads + r, plain, gamma_block, here, n, streams);
-          else if (together == 2) gradient_plain_rows<2>(grads + r, plain, gamma_block, here, n, streams);
-          else gradient_plain_rows<kTogether<T>>(grads + r, plain, gamma_block, here, n, streams);
+          if (in_steps) gradient_in_steps(grads + r, together, plain, gamma_block, here, n, streams, task.machine);
+          else if (together == 1) gradient_plain_rows<1>(grads + r, plain, gamma_block, here, n, streams, task.machine);
+          else if (together == 2) gradient_plain_rows<2>(grads + r, plain, gamma_block, here, n, streams, task.machine);
+          else gradient_plain_rows<kTogether<T>>(grads + r, plain, gamma_block, here, n, streams, task.machine);
           if (stages)
             for (int64_t k = 0; k < together; ++k)
               stream_bytes(reinterpret_cast<const uint8_t*>(stage + k * kColumns), reinterpret_cast<uint8_t*>(dx + k * task.dx_stride), n * sizeof(O));

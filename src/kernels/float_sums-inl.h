@@ -26,7 +26,7 @@ constexpr size_t kFloats = 128;
 // be 0.92 times as fast.) Those of bfloat16 have sums of float32, mostly.
 template <class T>
 inline constexpr bool kHasFloatSums = HWY_CAP_GE256 && std::is_same_v<T, Float16>;
-HWY_INLINE bool wants_float_sums(const ForwardTask& task) { return task.half_vectors && !task.traffic.past_caches; }
+HWY_INLINE bool wants_float_sums(const ForwardTask& task) { return task.machine.half_vectors && !task.traffic.past_caches; }
 
 // LaneSums in vectors of D.
 template <class D>

@@ -7,6 +7,10 @@
 #define TRUENORM_GRADIENT_INL_H_
 #endif
 
+#include <math.h>
+
+#include <type_traits>
+
 #include "forward-inl.h"
 #include "kernels.h"
 #include "lanes-inl.h"
@@ -48,6 +52,15 @@ struct PlainGradient {
   }
   static HWY_INLINE void add_dbeta(const F32x16& dy, double* total, double*) { store(load(total) + widen(dy), total); }
 };
+
+// Whether no dx of a plain bfloat16 row is subnormal: by the scalars, since dx, if it is not 0, is a multiple of the last places of what
+// cancels in it (docs/numerics.md, derivations).
+HWY_INLINE bool has_normal_dx(const NarrowGrad& grad) {
+  return fabsf(grad.minus_Ar) >= 0x1p-28f && fabsf(grad.minus_Kr) >= 0x1p-60f && fabsf(grad.row.hi) >= 0x1p-40f;
+}
+// For which dx that is asked.
+template <class T, class O>
+inline constexpr bool kAsksNormal = kMayRound && std::is_same_v<T, BFloat16> && std::is_same_v<O, BFloat16>;
 
 struct ExactGradient {
   ExactFinish finish;

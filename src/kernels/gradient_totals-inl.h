@@ -65,7 +65,7 @@ struct TotalRows {
 };
 
 // n columns, whole sixteens, of one row.
-template <bool kStream, bool kAhead, class T, class G, class O>
+template <bool kStream, bool kAhead, bool kNormal, class T, class G, class O>
 HWY_INLINE void total_terms(const PlainGradient& row, const T* x, const G* dy, const float* HWY_RESTRICT gamma, O* dx,
                             float* HWY_RESTRICT x_hat, float* HWY_RESTRICT dy_wide, size_t n, const Ahead& ahead) {
   constexpr size_t kN = kPartVectors;
@@ -83,7 +83,7 @@ HWY_INLINE void total_terms(const PlainGradient& row, const T* x, const G* dy, c
       store(dy_part, dy_wide + at);
       set_part(out, k, row.dx_of(c, load<kN>(gamma + at) * dy_part));  // no NaN: plain rows are finite
     }
-    put<kStream>(out, dx + i);  // last: dx may be dy or x
+    put<kStream, kNormal>(out, dx + i);  // last: dx may be dy or x
   }
 }
 
@@ -117,32 +117,42 @@ HWY_NOINLINE void add_terms(D f64, const TotalRows& rows, int64_t count, double*
   }
 }
 
-// n columns of up to kBatch plain rows. half_vectors: as in BackwardTask.
+// n columns of up to kBatch plain rows.
 template <bool kStream, bool kAhead, class T, class G, class O>
 HWY_NOINLINE void gradient_in_steps(const GradRow* grads, int64_t count, const PlainRows<T, G, O>& rows, const float* HWY_RESTRICT gamma,
-                                    const Totals& totals, size_t n, bool half_vectors) {
+                                    const Totals& totals, size_t n, const Machine& machine) {
   TotalRows terms;
   const size_t whole = n / kLanes * kLanes;
   for (size_t i = 0; i < whole; i += static_cast<size_t>(kTotalColumns)) {
     const size_t columns = HWY_MIN(static_cast<size_t>(kTotalColumns), whole - i);
-    for (int64_t r = 0; r < count; ++r)
-      total_terms<kStream, kAhead>(PlainGradient(grads[r].narrow), rows.x + r * rows.x_stride + i, rows.dy + r * rows.dy_stride + i, gamma + i,
-                                   rows.dx + r * rows.dx_stride + i, terms.x_hat + r * kTotalColumns, terms.dy + r * kTotalColumns, columns,
-                                   rows.ahead);
-    if (half_vectors) add_terms(HalfF64(), terms, count, totals.dgamma + i, totals.dbeta + i, columns);
+    for (int64_t r = 0; r < count; ++r) {
+      const auto row_terms = [&](auto normal) HWY_ATTR {
+        total_terms<kStream, kAhead, normal()>(PlainGradient(grads[r].narrow), rows.x + r * rows.x_stride + i, rows.dy + r * rows.dy_stride + i,
+                                               gamma + i, rows.dx + r * rows.dx_stride + i, terms.x_hat + r * kTotalColumns,
+                                               terms.dy + r * kTotalColumns, columns, rows.ahead);
+      };
+      if constexpr (kAsksNormal<T, O>) {
+        if (machine.rounds_bfloat16 && has_normal_dx(grads[r].narrow)) {
+          row_terms(std::true_type());
+          continue;
+        }
+      }
+      row_terms(std::false_type());
+    }
+    if (machine.half_vectors) add_terms(HalfF64(), terms, count, totals.dgamma + i, totals.dbeta + i, columns);
     else add_terms(F64(), terms, count, totals.dgamma + i, totals.dbeta + i, columns);
   }
   for (int64_t r = 0; r < count; ++r) gradient_end(PlainGradient(grads[r].narrow), rows, r, gamma, totals, whole, n);
 }
 template <class T, class G, class O>
 HWY_INLINE void gradient_in_steps(const GradRow* grads, int64_t count, const PlainRows<T, G, O>& rows, const float* gamma, const Totals& totals,
-                                  size_t n, bool streams, bool half_vectors) {
+                                  size_t n, bool streams, const Machine& machine) {
   if (streams) {
-    if (rows.ahead.any()) return gradient_in_steps<true, true>(grads, count, rows, gamma, totals, n, half_vectors);
-    return gradient_in_steps<true, false>(grads, count, rows, gamma, totals, n, half_vectors);
+    if (rows.ahead.any()) return gradient_in_steps<true, true>(grads, count, rows, gamma, totals, n, machine);
+    return gradient_in_steps<true, false>(grads, count, rows, gamma, totals, n, machine);
   }
-  if (rows.ahead.any()) return gradient_in_steps<false, true>(grads, count, rows, gamma, totals, n, half_vectors);
-  gradient_in_steps<false, false>(grads, count, rows, gamma, totals, n, half_vectors);
+  if (rows.ahead.any()) return gradient_in_steps<false, true>(grads, count, rows, gamma, totals, n, machine);
+  gradient_in_steps<false, false>(grads, count, rows, gamma, totals, n, machine);
 }
 
 }  // namespace HWY_NAMESPACE

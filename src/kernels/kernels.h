@@ -21,6 +21,12 @@ struct Traffic {
   bool far;          // more than the last cache holds: what limits is how well memory is kept at work
 };
 
+// What this CPU does that others of its level do not. Only speed depends on it.
+struct Machine {
+  bool half_vectors;     // executes vectors of 512 bits as two halves: those of 256 bits are converted from memory in half as many steps
+  bool rounds_bfloat16;  // has the instruction for it, which flushes subnormal numbers
+};
+
 // `rows` rows of d features; strides in elements. Statistics pointers may be null.
 struct ForwardTask {
   const void* x;
@@ -31,7 +37,7 @@ struct ForwardTask {
   double *mean, *var, *rstd;
   void* saved;
   Traffic traffic;
-  bool half_vectors;  // as in BackwardTask
+  Machine machine;
 };
 
 struct BackwardTask {
@@ -46,9 +52,7 @@ struct BackwardTask {
   // Totals over the rows, added to; padded to whole sixteens. Float64 rows also have the totals' errors. Null: not wanted.
   double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
   Traffic traffic;
-  // float64 is made from float32 in memory by vectors of 256 bits: where 512 bits are executed as two halves, those convert in half
-  // as many steps (Zen 4). Only speed depends on it.
-  bool half_vectors;
+  Machine machine;
 };
 
 // A long row in pieces, so that threads share it. A piece starts at a multiple of kPiece elements, so that its sums are

@@ -77,6 +77,23 @@ HWY_INLINE void put(const V& x, T* HWY_RESTRICT p) {
   if constexpr (kStream) stream(x, p);
   else store(x, p);
 }
+// kNormal: bfloat16 numbers that rounded_normal() rounds.
+template <bool kStream, bool kNormal, size_t kN, class T>
+HWY_INLINE void put(const F32s<kN>& x, T* HWY_RESTRICT p) {
+#if HWY_CAP_GE512
+  if constexpr (kNormal) {
+    const U16s<kN> half = rounded_normal(x);
+    TRUENORM_UNROLL
+    for (size_t i = 0; i < kN; ++i) {
+      uint16_t* const to = reinterpret_cast<uint16_t*>(p) + i * kF32Lanes;
+      if constexpr (kStream) hn::Stream(half.v[i], Word16(), to);
+      else hn::StoreU(half.v[i], Word16(), to);
+    }
+    return;
+  }
+#endif
+  put<kStream>(x, p);
+}
 // Elements before the first that may be streamed to.
 template <class T>
 HWY_INLINE size_t before_stream(const T* p) {
