@@ -23,7 +23,7 @@ using VF32 = hn::Vec<F32>;
 using VF64 = hn::Vec<F64>;
 constexpr size_t kF32Lanes = hn::MaxLanes(F32());
 constexpr size_t kF64Lanes = hn::MaxLanes(F64());
-// For CPUs that execute 512 bits as two halves (BackwardTask::half_vectors); else the same.
+// For CPUs that execute 512 bits as two halves (Machine); else the same.
 using HalfF64 = hn::CappedTag<double, HWY_MIN(kF64Lanes, size_t{4})>;
 constexpr size_t kF32Vectors = kLanes / kF32Lanes;  // 1 on AVX-512, 2 on AVX2, 4 with 128-bit vectors
 constexpr size_t kF64Vectors = kLanes / kF64Lanes;
@@ -221,17 +221,6 @@ HWY_INLINE F64s<kN> add_exact_product(const F64s<kN>& a, const F64s<kN>& b, cons
   TRUENORM_UNROLL
   for (size_t i = 0; i < kN * kWidth; ++i) z.v[i] = hn::MulAdd(a.v[i], b.v[i], c.v[i]);
   return z;
-}
-
-// sum + x by the units that multiply and add, for where those that only add are busy converting numbers (Zen has four, two of
-// each; all gradients of bfloat16 4 % faster).
-template <class D>
-HWY_INLINE hn::Vec<D> add_busy(HWY_MAYBE_UNUSED D d, hn::Vec<D> sum, hn::Vec<D> x) {
-#if HWY_NATIVE_FMA
-  return hn::MulAdd(x, hn::Set(d, 1), sum);
-#else
-  return hn::Add(sum, x);
-#endif
 }
 
 // a*b + c in float32 with one rounding.
