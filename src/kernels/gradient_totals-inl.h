@@ -1,6 +1,6 @@
-// The totals over the rows, and all gradients of plain half rows, in two steps for some columns at a time. Row by row: dx, and what the totals over the rows are
-// made of, as float32. Column by column: the totals, loaded and stored once for all rows, of numbers that are widened to float64 as
-// they are loaded, which needs no shuffles (512 x 768, Zen 4: bfloat16 1.20, float16 1.21 times as fast as both at once).
+// The totals over the rows, and all gradients of plain half rows, in two steps for some columns at a time. Row by row: dx, and what
+// the totals are made of, as float32. Column by column: the totals, loaded and stored once for all rows, of numbers that are widened
+// to float64 as they are loaded, which needs no shuffles (512 x 768, Zen 4: bfloat16 1.20, float16 1.21 times as fast as both at once).
 #if defined(TRUENORM_GRADIENT_TOTALS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRUENORM_GRADIENT_TOTALS_INL_H_
 #undef TRUENORM_GRADIENT_TOTALS_INL_H_
