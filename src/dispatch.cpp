@@ -148,16 +148,24 @@ truenorm_status select_isa(const char* cap, int* level) {
   return TRUENORM_OK;
 }
 
-Machine machine_at([[maybe_unused]] int level) {
 #if defined(__x86_64__) || defined(__i386__)
-  if (level != best_level_from(0)) return {};
-  __builtin_cpu_init();  // nothing, but for the first time
-  return {.half_vectors = __builtin_cpu_is("amdfam19h") != 0,  // Zen 3 and 4, of which 4 has AVX-512
-          .rounds_bfloat16 = __builtin_cpu_supports("avx512bf16") != 0};
-#else
-  return {};
-#endif
+Machine machine_at(int level) {
+  // Found out once, as above. Bits 0 and 1: the answers; 7: known; from 8 on: the best level.
+  static constinit std::atomic<uint32_t> known{0};
+  uint32_t state = known.load(std::memory_order_relaxed);
+  if (state == 0) {
+    __builtin_cpu_init();
+    const bool half_vectors = __builtin_cpu_is("amdfam19h");  // Zen 3 and 4, of which 4 has AVX-512
+    const bool rounds_bfloat16 = __builtin_cpu_supports("avx512bf16");
+    state = static_cast<uint32_t>(best_level_from(0)) << 8 | 1u << 7 | (rounds_bfloat16 ? 2u : 0u) | (half_vectors ? 1u : 0u);
+    known.store(state, std::memory_order_relaxed);
+  }
+  if (static_cast<int>(state >> 8) != level) return {};
+  return {.half_vectors = (state & 1) != 0, .rounds_bfloat16 = (state & 2) != 0};
 }
+#else
+Machine machine_at(int /*level*/) { return {}; }
+#endif
 
 const TypeKernels& kernels_of(truenorm_dtype type, int best, int64_t d, bool one_type) {
   const int level = level_for(type, best, d, one_type);
