@@ -155,13 +155,13 @@ Machine machine_at(int level) {
   uint32_t state = known.load(std::memory_order_relaxed);
   if (state == 0) {
     __builtin_cpu_init();
-    const bool half_vectors = __builtin_cpu_is("amdfam19h");  // Zen 3 and 4, of which 4 has AVX-512
+    const bool zen = __builtin_cpu_is("amdfam19h");  // Zen 3 and 4, of which 4 has AVX-512
     const bool rounds_bfloat16 = __builtin_cpu_supports("avx512bf16");
-    state = static_cast<uint32_t>(best_level_from(0)) << 8 | 1u << 7 | (rounds_bfloat16 ? 2u : 0u) | (half_vectors ? 1u : 0u);
+    state = static_cast<uint32_t>(best_level_from(0)) << 8 | 1u << 7 | (rounds_bfloat16 ? 2u : 0u) | (zen ? 1u : 0u);
     known.store(state, std::memory_order_relaxed);
   }
   if (static_cast<int>(state >> 8) != level) return {};
-  return {.half_vectors = (state & 1) != 0, .rounds_bfloat16 = (state & 2) != 0};
+  return {.half_vectors = (state & 1) != 0, .fences_reads = (state & 1) != 0, .rounds_bfloat16 = (state & 2) != 0};
 }
 #else
 Machine machine_at(int /*level*/) { return {}; }

@@ -6,14 +6,12 @@
 #define TRUENORM_BACKWARD_INL_H_
 #endif
 
-#include <utility>
-
-#include "forward-inl.h"
+#include "dx_in_turn-inl.h"
 #include "gradient-inl.h"
 #include "gradient_batches-inl.h"
+#include "gradient_columns-inl.h"
 #include "gradient_rows-inl.h"
 #include "gradient_sums-inl.h"
-#include "gradient_totals-inl.h"
 #include "kernels.h"
 #include "lanes-inl.h"
 #include "parameters-inl.h"
@@ -23,197 +21,11 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
-// ---------------------------------------------------------------- columns: dx, and what rows add to dgamma and dbeta
-// Everything of sixteen features is read before any is written: dx may be dy or x.
-template <bool kStream = false, class Gradient, class T, class G, class O>
-HWY_INLINE void gradient_block(const Gradient& gradient, const T* x, const G* dy, const Compute<T>* gamma, O* dx,
-                               const Totals& totals, size_t n) {
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const auto out = gradient_lanes(gradient, load(x + i), load(dy + i), load(gamma + i), totals.at(static_cast<int64_t>(i)));
-    if (dx) put<kStream>(out, dx + i);
-  }
-  if (i < n) {
-    const auto out = gradient_lanes(gradient, load_n(x + i, n - i), load_n(dy + i, n - i), load_n(gamma + i, n - i),
-                                    totals.at(static_cast<int64_t>(i)));
-    if (dx) store_n(out, dx + i, n - i);
-  }
-}
-
-template <class T, class G, class O>
-HWY_NOINLINE void gradient_row(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, O* dx, const Totals& totals,
-                             size_t n, bool /*streams*/) {
-  if (grad.row.kind == RowKind::Plain) return gradient_block(PlainGradient(grad), x, dy, gamma, dx, totals, n);
-  gradient_block(ExactGradient(grad), x, dy, gamma, dx, totals, n);
-}
-inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, const double* dy, const double* gamma, double* dx,
-                             const Totals& totals, size_t n, bool streams) {
-  if (grad.row.kind == RowKind::Plain && streams) return gradient_block<true>(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
-  if (grad.row.kind == RowKind::Plain) return gradient_block(WideGradient<false>(grad), x, dy, gamma, dx, totals, n);
-  gradient_block(WideGradient<true>(grad), x, dy, gamma, dx, totals, n);
-}
-
-// Plain rows together: gamma and the totals, if there are any, are loaded once for them, the totals stored once. Stores are what
-// limits a row on its own: five vectors for one of dx. Four rows need the registers of AVX-512 (512 x 768, all gradients, Intel: 9 %
-// faster than with two). Half types have steps instead.
-template <class T>
-constexpr int64_t kTogether = sizeof(T) == 4 && HWY_CAP_GE512 ? 4 : 2;
-template <int64_t kRows, bool kTotals, bool kNormal, bool kStream, bool kAhead, class T, class G, class O>
-HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, const PlainRows<T, G, O>& given,
-                                    const float* HWY_RESTRICT gamma, double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n) {
-  constexpr size_t kN = kPartVectors;
-  const PlainRows<T, G, O> rows = given;  // its own: a store of dx could change another
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    F64x16 dgamma_total, dbeta_total;
-    if constexpr (kTotals) {
-      dgamma_total = load(dgamma + i);
-      dbeta_total = load(dbeta + i);
-    }
-    F32x16 out[kRows];
-    TRUENORM_UNROLL
-    for (int64_t r = 0; r < kRows; ++r) {
-      const PlainGradient& row = gradient[r];
-      const T* const x_row = rows.x + r * rows.x_stride + i;
-      const G* const dy_row = rows.dy + r * rows.dy_stride + i;
-      if constexpr (kAhead) {
-        if (rows.ahead.x) prefetch(x_row + rows.ahead.x);
-        if (rows.ahead.dy) prefetch(dy_row + rows.ahead.dy);
-      }
-      TRUENORM_UNROLL
-      for (size_t k = 0; k < kParts; ++k) {
-        const size_t at = k * kPartLanes;
-        const F32Part c = row.c(load<kN>(x_row + at));
-        if constexpr (kTotals) {
-          const F64Part dy_wide = load_f64<kN>(dy_row + at);
-          set_part(dgamma_total, k, add_exact_product(dy_wide, widen(row.x_hat_of(c)), part(dgamma_total, k)));
-          set_part(dbeta_total, k, part(dbeta_total, k) + dy_wide);
-        }
-        set_part(out[r], k, row.dx_of(c, load<kN>(gamma + i + at) * load<kN>(dy_row + at)));  // no NaN: plain rows are finite
-      }
-    }
-    TRUENORM_UNROLL
-    for (int64_t r = 0; r < kRows; ++r) put<kStream, kNormal>(out[r], rows.dx + r * rows.dx_stride + i);
-    if constexpr (kTotals) {
-      store(dgamma_total, dgamma + i);
-      store(dbeta_total, dbeta + i);
-    }
-  }
-  return i;
-}
-template <bool kStream, bool kAhead, size_t... kRow, class T, class G, class O>
-HWY_NOINLINE void gradient_plain_rows(std::index_sequence<kRow...>, const GradRow* grads, const PlainRows<T, G, O>& rows,
-                                      const float* HWY_RESTRICT gamma, const Totals& totals, size_t n,
-                                      HWY_MAYBE_UNUSED const Machine& machine) {
-  constexpr int64_t kRows = sizeof...(kRow);
-  const PlainGradient gradient[] = {PlainGradient(grads[kRow].narrow)...};
-  size_t i = 0;
-  bool normal = false;
-  if constexpr (kAsksNormal<T, O>) normal = machine.rounds_bfloat16 && (has_normal_dx(grads[kRow].narrow) && ...);
-  if (normal) {
-    if constexpr (kAsksNormal<T, O>) i = gradient_sixteens<kRows, false, true, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
-  } else if (!totals.dgamma) {
-    i = gradient_sixteens<kRows, false, false, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
-  } else if constexpr (!kInSteps<T>) {
-    i = gradient_sixteens<kRows, true, false, kStream, kAhead>(gradient, rows, gamma, totals.dgamma, totals.dbeta, n);
-  }
-  TRUENORM_UNROLL
-  for (int64_t r = 0; r < kRows; ++r) gradient_end(gradient[r], rows, r, gamma, totals, i, n);
-}
-template <int64_t kRows, class T, class G, class O>
-HWY_INLINE void gradient_plain_rows(const GradRow* grads, const PlainRows<T, G, O>& rows, const float* gamma, const Totals& totals,
-                                    size_t n, bool streams, const Machine& machine) {
-  const std::make_index_sequence<kRows> each;
-  if (streams) {
-    if (rows.ahead.any()) return gradient_plain_rows<true, true>(each, grads, rows, gamma, totals, n, machine);
-    return gradient_plain_rows<true, false>(each, grads, rows, gamma, totals, n, machine);
-  }
-  if (rows.ahead.any()) return gradient_plain_rows<false, true>(each, grads, rows, gamma, totals, n, machine);
-  gradient_plain_rows<false, false>(each, grads, rows, gamma, totals, n, machine);
-}
-
-// Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
-template <class T, class G, class O>
-HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
-                              const GradRow* grads, int64_t begin, int64_t end) {
-  const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
-  // Rows of whole aligned lines go straight to memory (half types on AVX-512, half a line at a time, Zen 4: dx alone 12 to 19 % faster,
-  // all gradients 10 %). Others would shift the totals; they are copied there.
-  const bool streams = (sizeof(O) > 2 || HWY_CAP_GE512) && task.traffic.past_caches && task.dx &&
-                       before_stream(static_cast<O*>(task.dx) + begin) == 0 &&
-                       task.dx_stride * static_cast<int64_t>(sizeof(O)) % static_cast<int64_t>(kStreamAlign) == 0;
-  const bool stages = task.traffic.past_caches && task.dx && !streams;
-  constexpr int64_t kStagedRows = 4;
-  HWY_ALIGN O stage[kStagedRows * kColumns];
-  const Ahead ahead = fetched<T>(task, first + rows).with_columns;
-  for (int64_t i = begin; i < end; i += kColumns) {
-    const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
-    const Compute<T>* gamma_block = gamma.block(i, n);
-    const Totals here = totals.at(i - begin);
-    // Without totals there is little to share; ends of short rows then cost more than it brings (20 features: a third).
-    const bool shares = here.dgamma || n % kLanes == 0 || n >= (sizeof(T) == 2 ? 8 : 2) * kLanes;
-    const bool in_steps = kInSteps<T> && here.dgamma;
-    const int64_t most = !in_steps ? kTogether<T> : stages ? kStagedRows : kBatch;
-    int64_t together = 1;
-    for (int64_t r = 0; r < rows; r += together) {
-      const T* x = static_cast<const T*>(task.x) + (first + r) * task.x_stride + i;
-      const G* dy = static_cast<const G*>(task.dy) + (first + r) * task.dy_stride + i;
-      O* dx = task.dx ? static_cast<O*>(task.dx) + (first + r) * task.dx_stride + i : nullptr;
-      together = 1;
-      if constexpr (sizeof(T) < 8) {
-        if (dx && shares && !here.dgamma == !here.dbeta && all_plain(grads + r, 1)) {
-          while (together < HWY_MIN(most, rows - r) && all_plain(grads + r + together, 1)) ++together;
-          if (!in_steps && together == 3) together = 2;
-          const PlainRows<T, G, O> plain{x, dy, stages ? stage : dx, task.x_stride, task.dy_stride, stages ? kColumns : task.dx_stride, ahead};
-          if (in_steps) gradient_in_steps(grads + r, together, plain, gamma_block, here, n, streams, task.machine);
-          else if (together == 1) gradient_plain_rows<1>(grads + r, plain, gamma_block, here, n, streams, task.machine);
-          else if (together == 2) gradient_plain_rows<2>(grads + r, plain, gamma_block, here, n, streams, task.machine);
-          else gradient_plain_rows<kTogether<T>>(grads + r, plain, gamma_block, here, n, streams, task.machine);
-          if (stages)
-            for (int64_t k = 0; k < together; ++k)
-              stream_bytes(reinterpret_cast<const uint8_t*>(stage + k * kColumns), reinterpret_cast<uint8_t*>(dx + k * task.dx_stride), n * sizeof(O));
-          continue;
-        }
-      }
-      gradient_row(GradOf<T>::get(grads[r]), x, dy, gamma_block, dx, here, n, streams);
-    }
-  }
-}
-
 template <class T, class G, class O>
 void backward_columns(const BackwardTask& task, int64_t begin, int64_t end) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
   group_columns<T, G, O>(task, gamma, 0, task.rows, task.grad_rows, begin, end);
   if (task.traffic.past_caches) hwy::FlushStream();
-}
-
-// dx alone of long rows: each has its columns made while the next one is summed, as forward_rows_in_turn() does (float32, Intel with
-// AVX-512: 7 x 65537 30 % faster, 16 x 1048576 18 %, 256 x 16384 6 %; bfloat16 512 x 4096 7 %).
-template <class T, class G, class O>
-HWY_NOINLINE int64_t dx_rows_in_turn(const BackwardTask& task, Parameter<T>& gamma) {
-  GradRow pair[2];
-  for (int64_t r = -1; r < task.rows; ++r) {  // -1: there is none to finish yet
-    const bool has_later = r + 1 < task.rows;
-    GradRow& later = pair[(r + 1) & 1];
-    if (has_later) {
-      make_rows<T>(task, r + 1, 1, &later);
-      if constexpr (sizeof(T) == 2) later.narrow.half_dx = task.half_dx;
-    }
-    const T* x = static_cast<const T*>(task.x) + (r + 1) * task.x_stride;
-    const G* dy = static_cast<const G*>(task.dy) + (r + 1) * task.dy_stride;
-    const Ahead ahead = fetched<T>(task, r + 2).with_sums;
-    Tree<GradSums> sums;
-    for (int64_t begin = 0; begin < task.d; begin += kColumns) {
-      const int64_t n = HWY_MIN(kColumns, task.d - begin);
-      if (has_later) push_block(sums, GradOf<T>::get(later), x + begin, dy + begin, gamma.block(begin, static_cast<size_t>(n)), n, ahead);
-      if (r >= 0) group_columns<T, G, O>(task, gamma, r, 1, &pair[r & 1], begin, begin + n);
-    }
-    if (has_later && !set_gradient(sums.total(), task.d, GradOf<T>::get(later))) {
-      make_exact<T>(task, r + 1, later.narrow.row);
-      sum_group<T, G>(task, gamma, r + 1, 1, 1, &later);
-    }
-  }
-  return task.rows;
 }
 
 // Both, a few rows at a time while they are in the cache.
@@ -231,8 +43,12 @@ void backward_rows(const BackwardTask& task) {
   };
   int64_t first = 0;
   if constexpr (kInParts<T, G> && kInParts<T, O>) first = gradient_batches(task, gamma, in_groups);
-  if constexpr (sizeof(T) < 8)
-    if (task.dx && !task.dgamma && !task.dbeta && task.d > kColumns) first = dx_rows_in_turn<T, G, O>(task, gamma);
+  if constexpr (sizeof(T) < 8) {
+    if (task.dx && !task.dgamma && !task.dbeta && task.d > kColumns) {
+      DxInTurn<T, G, O>(task, gamma)();
+      first = task.rows;
+    }
+  }
   in_groups(first, task.rows);
   if (task.traffic.past_caches) hwy::FlushStream();
 }

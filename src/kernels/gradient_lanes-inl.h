@@ -81,41 +81,53 @@ struct Ahead {
   int64_t x, dy;
   HWY_INLINE bool any() const { return x != 0 || dy != 0; }
 };
-template <class Lanes, bool kAhead, class T, class G>
-HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy,
-                                                const float* HWY_RESTRICT gamma, size_t n, const Ahead& ahead) {
-  constexpr size_t kN = kPartVectors;
-  Lanes lanes;
-  F32x16 g_bits = fill(0.0f);
-  const F32Part shift = fill<kN>(hi);
-  size_t i = 0;
-  for (; i + kQuad * kLanes <= n; i += kQuad * kLanes) {
-    if constexpr (kAhead)
-      for (size_t j = i; j < i + kQuad * kLanes; j += 2 * kLanes) {
-        if (ahead.x) prefetch_pair(x + ahead.x + j);
-        if (ahead.dy) prefetch_pair(dy + ahead.dy + j);
-      }
-    TRUENORM_UNROLL
-    for (size_t k = 0; k < kParts; ++k) {
-      F32Part g[kQuad], c[kQuad];
+// The sums of one segment, of any number of features at a time: whole quads of sixteens, until its last ones.
+template <class Lanes>
+class PlainSegment {
+ public:
+  HWY_INLINE PlainSegment() : g_bits_(fill(0.0f)) {}
+
+  template <bool kAhead, class T, class G>
+  HWY_INLINE void add(float hi, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy, const float* HWY_RESTRICT gamma, size_t n,
+                      const Ahead& ahead) {
+    const F32Part shift = fill<kN>(hi);
+    size_t i = 0;
+    for (; i + kQuad * kLanes <= n; i += kQuad * kLanes) {
+      if constexpr (kAhead)
+        for (size_t j = i; j < i + kQuad * kLanes; j += 2 * kLanes) {
+          if (ahead.x) prefetch_pair(x + ahead.x + j);
+          if (ahead.dy) prefetch_pair(dy + ahead.dy + j);
+        }
       TRUENORM_UNROLL
-      for (size_t m = 0; m < kQuad; ++m) {
-        const size_t j = i + m * kLanes + k * kPartLanes;
-        g[m] = load<kN>(gamma + j) * load<kN>(dy + j);
-        c[m] = load<kN>(x + j) - shift;
-        set_part(g_bits, k, part(g_bits, k) | g[m]);
+      for (size_t k = 0; k < kParts; ++k) {
+        F32Part g[kQuad], c[kQuad];
+        TRUENORM_UNROLL
+        for (size_t m = 0; m < kQuad; ++m) {
+          const size_t j = i + m * kLanes + k * kPartLanes;
+          g[m] = load<kN>(gamma + j) * load<kN>(dy + j);
+          c[m] = load<kN>(x + j) - shift;
+          set_part(g_bits_, k, part(g_bits_, k) | g[m]);
+        }
+        lanes_.add(k, kQuad, g, c);
       }
-      lanes.add(k, kQuad, g, c);
     }
+    if (i < n) add_end(shift, x, dy, gamma, i, n);
   }
-  if (i < n) {  // filled with dy = 0, which adds nothing
+  HWY_INLINE PlainGradientSums sums() const { return {lanes_.partial(), g_bits_}; }
+
+ private:
+  static constexpr size_t kN = kPartVectors;
+
+  template <class T, class G>  // filled with dy = 0, which adds nothing
+  HWY_INLINE void add_end(const F32Part& shift, const T* HWY_RESTRICT x, const G* HWY_RESTRICT dy, const float* HWY_RESTRICT gamma, size_t i,
+                          size_t n) {
     F32x16 g[kQuad], x_rest[kQuad];
     size_t count = 0;
     for (; i < n; i += kLanes, ++count) {
       const bool whole = i + kLanes <= n;
       g[count] = whole ? load(gamma + i) * load(dy + i) : load_n(gamma + i, n - i) * load_n(dy + i, n - i);
       x_rest[count] = whole ? load(x + i) : load_n(x + i, n - i);
-      g_bits = g_bits | g[count];
+      g_bits_ = g_bits_ | g[count];
     }
     TRUENORM_UNROLL
     for (size_t k = 0; k < kParts; ++k) {
@@ -126,11 +138,13 @@ HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* HWY_RESTRICT 
         g_part[m] = part(g[m], k);
         c_part[m] = part(x_rest[m], k) - shift;
       }
-      lanes.add(k, count, g_part, c_part);
+      lanes_.add(k, count, g_part, c_part);
     }
   }
-  return {lanes.partial(), g_bits};
-}
+
+  Lanes lanes_;
+  F32x16 g_bits_;
+};
 // Rows of kCount whole parts, without loops and ends. What is summed in float32 is stored, and widened as it is loaded, which needs no
 // shuffles (8 features, AVX2, Zen 4: dx alone 15.7 -> 18 GB/s, in part by fewer tests of a row's scalars). Lanes begin with
 // their first number, not with +0: that differs where all of a row are -0, and +0 is added in the end.
@@ -186,14 +200,19 @@ struct PartSums {
     return hn::Add(fold_rows(rows), hn::Zero(F64()));
   }
 };
+template <class Lanes, class T, class G>
+HWY_INLINE PlainGradientSums plain_segment_sums(float hi, const T* x, const G* dy, const float* gamma, size_t n, const Ahead& ahead) {
+  PlainSegment<Lanes> segment;
+  if (ahead.any()) segment.template add<true>(hi, x, dy, gamma, n, ahead);
+  else segment.template add<false>(hi, x, dy, gamma, n, ahead);
+  return segment.sums();
+}
 template <class T, class G>
 HWY_INLINE PlainGradientSums plain_segment_sums(const NarrowGrad& grad, const T* x, const G* dy, const float* gamma, size_t n,
                                                 const Ahead& ahead) {
-  const float hi = grad.row.hi;
   if constexpr (sizeof(T) == 2)
-    if (grad.half_dx)
-      return ahead.any() ? plain_segment_sums<ShortSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<ShortSums, false>(hi, x, dy, gamma, n, ahead);
-  return ahead.any() ? plain_segment_sums<QuadSums, true>(hi, x, dy, gamma, n, ahead) : plain_segment_sums<QuadSums, false>(hi, x, dy, gamma, n, ahead);
+    if (grad.half_dx) return plain_segment_sums<ShortSums>(grad.row.hi, x, dy, gamma, n, ahead);
+  return plain_segment_sums<QuadSums>(grad.row.hi, x, dy, gamma, n, ahead);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -43,6 +43,7 @@ struct PlainRows {
   O* dx;
   int64_t x_stride, dy_stride, dx_stride;
   Ahead ahead;
+  HWY_INLINE PlainRows at(size_t i) const { return {x + i, dy + i, dx + i, x_stride, dy_stride, dx_stride, ahead}; }
 };
 
 // Columns from i on of its r-th row, less than sixteen.
