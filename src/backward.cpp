@@ -56,6 +56,9 @@ class Backward {
     blocks_ = (in_all + block_ - 1) / block_;
     totals_ = (call.dgamma.data ? 1 : 0) + (call.dbeta.data ? 1 : 0);
     if (wide_) totals_ *= 2;
+    // Totals of one block that are wanted as they are for float32 rows are rounded where their last rows are added.
+    const auto as_float32 = [](const Operand& wanted) { return !wanted.data || wanted.dtype == TRUENORM_FLOAT32; };
+    rounds_ = blocks_ == 1 && !wide_ && !in_pieces_ && !options.accumulate && as_float32(call.dgamma) && as_float32(call.dbeta);
     // Many groups: one thread a group. Else the threads share a group.
     if (groups_.count > 1) {
       const int64_t each = std::max<int64_t>(1, group_bytes({1, nullptr}));
@@ -140,13 +143,12 @@ class Backward {
     const int64_t stride = totals_bytes() / 8;
     parallel_for(threads, blocks_, [&](int64_t k) {
       double* const own = totals + k * stride;
-      std::memset(own, 0, static_cast<std::size_t>(totals_bytes()));
       each_task(group, k * block_, std::min(rows_.count, (k + 1) * block_), [&](BackwardTask& task) {
         set_totals(task, own, padded(d_));
         kernels_.backward[dy_variant_][dx_variant_](task);
       });
     });
-    merge_and_round(group, threads, totals);
+    if (!rounds_) merge_and_round(group, threads, totals);
   }
 
   void merge_and_round(const Group& group, const Threads& threads, double* totals) const {
@@ -176,18 +178,17 @@ class Backward {
     const int64_t bytes = (end - begin) * d_ * 3 * size_of(call_.x.dtype);
     const Threads threads = threads_for(threads_, bytes);
     if (threads.count == 1) {
-      if (begins) std::memset(totals, 0, static_cast<std::size_t>(totals_bytes()));
       return each_task(group, begin, end, [&](BackwardTask& task) {
         set_totals(task, totals, padded(d_));
+        task.begins = task.begins && begins;
         kernels_.backward[dy_variant_][dx_variant_](task);
       });
     }
     sums(group, threads, begin, end, grads);
     share_columns(threads, d_, [&](int64_t first, int64_t last) {
-      for (int64_t a = 0; begins && a < totals_; ++a)
-        std::fill(totals + a * padded(d_) + first, totals + a * padded(d_) + padded(last), 0.0);
       each_task(group, begin, end, [&](BackwardTask& task) {
         set_totals(task, totals + first, padded(d_));
+        task.begins = task.begins && begins;
         kernels_.backward_columns[dy_variant_][dx_variant_](task, first, last);
       }, grads);
     });
@@ -240,12 +241,11 @@ class Backward {
       alignas(64) double totals[4 * kColumns];
       for (int64_t begin = first; begin < last; begin += kColumns) {
         const int64_t end = std::min(begin + kColumns, last);
-        std::memset(totals, 0, static_cast<std::size_t>(totals_ * kColumns * 8));
         each_task(group, 0, rows_.count, [&](BackwardTask& task) {
           set_totals(task, totals, kColumns);
           kernels_.backward_columns[dy_variant_][dx_variant_](task, begin, end);
         }, grads);
-        round_block(group, totals, kColumns, begin, end);
+        if (!rounds_) round_block(group, totals, kColumns, begin, end);
       }
     });
   }
@@ -275,7 +275,7 @@ class Backward {
     store(laid.dbeta, laid.dbeta_error, call_.dbeta, group.dbeta);
   }
 
-  // `grads` are those of rows [begin, end).
+  // `grads` are those of rows [begin, end); what is added to the totals begins with the first of these, and ends with the last.
   template <class Visit>
   void each_task(const Group& group, int64_t begin, int64_t end, const Visit& visit, GradRow* grads = nullptr) const {
     // Rows with parameters of their own, or records that are not in order, are visited one by one.
@@ -283,6 +283,7 @@ class Backward {
     rows_.for_runs(begin, end, [&](int64_t row, const int64_t (&offset)[kOperands], int64_t run) {
       const int64_t step = one_by_one ? 1 : run;
       for (int64_t r = 0; r < run; r += step) {
+        const bool ends = row + r + step == end;
         int64_t here[kOperands];
         for (int i = 0; i < kOperands; ++i) here[i] = group.offset[i] + offset[i] + r * rows_.step(i);
         const int64_t saved = here[kRecord] * static_cast<int64_t>(saved_bytes_per_row(call_.x.dtype));
@@ -297,6 +298,9 @@ class Backward {
                           .saved = call_.saved ? static_cast<const char*>(call_.saved) + saved : nullptr,
                           .grad_rows = grads ? grads + (row - begin) + r : nullptr,
                           .dgamma = nullptr, .dbeta = nullptr, .dgamma_error = nullptr, .dbeta_error = nullptr,
+                          .begins = row + r == begin,
+                          .dgamma_rounded = rounds_ && ends ? static_cast<float*>(group.dgamma) : nullptr,
+                          .dbeta_rounded = rounds_ && ends ? static_cast<float*>(group.dbeta) : nullptr,
                           .traffic = traffic_,
                           .machine = machine_};
         visit(task);
@@ -315,6 +319,7 @@ class Backward {
   Threads threads_;
   Traffic traffic_;
   int64_t block_, blocks_, totals_, slots_ = 1;
+  bool rounds_;
 };
 
 }  // namespace

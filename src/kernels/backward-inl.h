@@ -6,6 +6,7 @@
 #define TRUENORM_BACKWARD_INL_H_
 #endif
 
+#include <stdlib.h>
 #include "dx_in_turn-inl.h"
 #include "gradient-inl.h"
 #include "gradient_batches-inl.h"
@@ -16,6 +17,7 @@
 #include "lanes-inl.h"
 #include "parameters-inl.h"
 #include "stats-inl.h"
+#include "totals-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {
@@ -24,13 +26,24 @@ namespace HWY_NAMESPACE {
 template <class T, class G, class O>
 void backward_columns(const BackwardTask& task, int64_t begin, int64_t end) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
-  group_columns<T, G, O>(task, gamma, 0, task.rows, task.grad_rows, begin, end);
+  const char* e = getenv("CB"); const int64_t q = e ? atol(e) : 0;
+  const Ahead ahead{q, q};
+  group_columns<T, G, O>(task, gamma, 0, task.rows, task.grad_rows, begin, end, ahead);
   if (task.traffic.past_caches) hwy::FlushStream();
 }
 
 // Both, a few rows at a time while they are in the cache.
 template <class T, class G, class O>
-void backward_rows(const BackwardTask& task) {
+void backward_rows(const BackwardTask& given) {
+  BackwardTask task = given;
+  // Batches of short rows take totals as they are.
+  const Totals totals(given, 0, 0);
+  const bool batches = kInParts<T, G> && whole_parts(task.d) > 0;
+  if (batches && totals.begins) clear(totals, static_cast<size_t>(task.d));
+  if (batches) {
+    task.begins = false;
+    task.dgamma_rounded = task.dbeta_rounded = nullptr;
+  }
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
   const int64_t group = gradient_rows<T>(task);
   GradRow grads[kBatch];
@@ -38,7 +51,7 @@ void backward_rows(const BackwardTask& task) {
     for (int64_t first = begin; first < end; first += group) {
       const int64_t rows = HWY_MIN(group, end - first);
       group_sums<T, G>(task, gamma, first, rows, grads);
-      group_columns<T, G, O>(task, gamma, first, rows, grads, 0, task.d);
+      group_columns<T, G, O>(task, gamma, first, rows, grads, 0, task.d, fetched<T>(task, first + rows).with_columns);
     }
   };
   int64_t first = 0;
@@ -50,6 +63,7 @@ void backward_rows(const BackwardTask& task) {
     }
   }
   in_groups(first, task.rows);
+  if (batches && totals.rounds()) round_totals(totals, static_cast<size_t>(task.d));
   if (task.traffic.past_caches) hwy::FlushStream();
 }
 

@@ -32,7 +32,7 @@ class DxInTurn {
         if constexpr (sizeof(T) == 2) later.narrow.half_dx = task_.half_dx;
       }
       const bool turns = kTurns && has_later && r >= 0 && !stages_ && all_plain(pair_, 2);
-      const Ahead ahead = fetched<T>(task_, r + 2).with_sums;
+      const Ahead with_sums = fetched<T>(task_, r + 2).with_sums, with_columns = fetched<T>(task_, r + 1).with_columns;
       Tree<GradSums> sums;
       for (int64_t begin = 0; begin < d_; begin += kColumns) {
         const int64_t end = HWY_MIN(begin + kColumns, d_);
@@ -41,8 +41,8 @@ class DxInTurn {
           if constexpr (kTurns) sums.push(turn(r, begin, n));
           continue;
         }
-        if (has_later) push_block(sums, later.narrow, x(r + 1) + begin, dy(r + 1) + begin, gamma_.block(begin, n), end - begin, ahead);
-        if (r >= 0) group_columns<T, G, O>(task_, gamma_, r, 1, &pair_[r & 1], begin, end);
+        if (has_later) push_block(sums, later.narrow, x(r + 1) + begin, dy(r + 1) + begin, gamma_.block(begin, n), end - begin, with_sums);
+        if (r >= 0) group_columns<T, G, O>(task_, gamma_, r, 1, &pair_[r & 1], begin, end, with_columns);
       }
       if (has_later && !set_gradient(sums.total(), d_, later.narrow)) {
         make_exact<T>(task_, r + 1, later.narrow.row);
@@ -80,13 +80,13 @@ class DxInTurn {
     size_t i = 0;
     for (; i + kTurn <= n; i += kTurn) {
       segment.template add<true>(hi, x + i, dy + i, gamma + i, kTurn, ahead);
-      gradient_sixteens<1, false, false, kStream, false>(&gradient, rows.at(i), gamma + i, nullptr, nullptr, kTurn);
+      gradient_sixteens<1, kNoTotals, false, kStream, false>(&gradient, rows.at(i), gamma + i, Totals{}, kTurn);
       if (waits) hwy::LoadFence();
     }
     if (i < n) {
       segment.template add<false>(hi, x + i, dy + i, gamma + i, n - i, {});
-      i += gradient_sixteens<1, false, false, kStream, false>(&gradient, rows.at(i), gamma + i, nullptr, nullptr, n - i);
-      gradient_end(gradient, rows, 0, gamma, Totals{}, i, n);
+      i += gradient_sixteens<1, kNoTotals, false, kStream, false>(&gradient, rows.at(i), gamma + i, Totals{}, n - i);
+      if (i < n) gradient_end(gradient, rows, 0, gamma, Totals{}, i, n);
     }
     const PlainGradientSums sums = segment.sums();
     return {folded(sums.partial), sizes_of(sums.g_bits)};

@@ -53,17 +53,20 @@ inline HWY_NOINLINE void gradient_row(const WideGrad& grad, const double* x, con
 // faster than with two). Half types have steps instead.
 template <class T>
 constexpr int64_t kTogether = sizeof(T) == 4 && HWY_CAP_GE512 ? 4 : 2;
-template <int64_t kRows, bool kTotals, bool kNormal, bool kStream, bool kAhead, class T, class G, class O>
+enum UsedTotals { kNoTotals, kStoredTotals, kEdgeOfTotals };  // the last: they may begin or end with these rows
+template <int64_t kRows, UsedTotals kTotals, bool kNormal, bool kStream, bool kAhead, class T, class G, class O>
 HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, const PlainRows<T, G, O>& given,
-                                    const float* HWY_RESTRICT gamma, double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n) {
+                                    const float* HWY_RESTRICT gamma, const Totals& given_totals, size_t n) {
   constexpr size_t kN = kPartVectors;
   const PlainRows<T, G, O> rows = given;  // its own: a store of dx could change another
+  const Totals totals = given_totals;
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     F64x16 dgamma_total, dbeta_total;
-    if constexpr (kTotals) {
-      dgamma_total = load(dgamma + i);
-      dbeta_total = load(dbeta + i);
+    if constexpr (kTotals != kNoTotals) {
+      const bool begins = kTotals == kEdgeOfTotals && totals.begins;
+      dgamma_total = begins ? fill(0.0) : load(totals.dgamma + i);
+      dbeta_total = begins ? fill(0.0) : load(totals.dbeta + i);
     }
     F32x16 out[kRows];
     TRUENORM_UNROLL
@@ -79,7 +82,7 @@ HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, 
       for (size_t k = 0; k < kParts; ++k) {
         const size_t at = k * kPartLanes;
         const F32Part c = row.c(load<kN>(x_row + at));
-        if constexpr (kTotals) {
+        if constexpr (kTotals != kNoTotals) {
           const F64Part dy_wide = load_f64<kN>(dy_row + at);
           set_part(dgamma_total, k, add_exact_product(dy_wide, widen(row.x_hat_of(c)), part(dgamma_total, k)));
           set_part(dbeta_total, k, part(dbeta_total, k) + dy_wide);
@@ -89,14 +92,19 @@ HWY_INLINE size_t gradient_sixteens(const PlainGradient* HWY_RESTRICT gradient, 
     }
     TRUENORM_UNROLL
     for (int64_t r = 0; r < kRows; ++r) put<kStream, kNormal>(out[r], rows.dx + r * rows.dx_stride + i);
-    if constexpr (kTotals) {
-      store(dgamma_total, dgamma + i);
-      store(dbeta_total, dbeta + i);
+    if constexpr (kTotals != kNoTotals) {
+      if (kTotals == kEdgeOfTotals && totals.rounds()) {
+        store_rounded(dgamma_total, totals.dgamma_rounded + i);
+        store_rounded(dbeta_total, totals.dbeta_rounded + i);
+      } else {
+        store(dgamma_total, totals.dgamma + i);
+        store(dbeta_total, totals.dbeta + i);
+      }
     }
   }
   return i;
 }
-template <bool kStream, bool kAhead, size_t... kRow, class T, class G, class O>
+template <UsedTotals kTotals, bool kStream, bool kAhead, size_t... kRow, class T, class G, class O>
 HWY_NOINLINE void gradient_plain_rows(std::index_sequence<kRow...>, const GradRow* grads, const PlainRows<T, G, O>& rows,
                                       const float* HWY_RESTRICT gamma, const Totals& totals, size_t n,
                                       HWY_MAYBE_UNUSED const Machine& machine) {
@@ -104,27 +112,57 @@ HWY_NOINLINE void gradient_plain_rows(std::index_sequence<kRow...>, const GradRo
   const PlainGradient gradient[] = {PlainGradient(grads[kRow].narrow)...};
   size_t i = 0;
   bool normal = false;
-  if constexpr (kAsksNormal<T, O>) normal = machine.rounds_bfloat16 && (has_normal_dx(grads[kRow].narrow) && ...);
-  if (normal) {
-    if constexpr (kAsksNormal<T, O>) i = gradient_sixteens<kRows, false, true, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
-  } else if (!totals.dgamma) {
-    i = gradient_sixteens<kRows, false, false, kStream, kAhead>(gradient, rows, gamma, nullptr, nullptr, n);
-  } else if constexpr (!kInSteps<T>) {
-    i = gradient_sixteens<kRows, true, false, kStream, kAhead>(gradient, rows, gamma, totals.dgamma, totals.dbeta, n);
+  if constexpr (kAsksNormal<T, O> && kTotals == kNoTotals) {
+    normal = machine.rounds_bfloat16 && (has_normal_dx(grads[kRow].narrow) && ...);
+    if (normal) i = gradient_sixteens<kRows, kNoTotals, true, kStream, kAhead>(gradient, rows, gamma, totals, n);
   }
+  if (!normal) i = gradient_sixteens<kRows, kTotals, false, kStream, kAhead>(gradient, rows, gamma, totals, n);
+  if (i == n) return;
+  if constexpr (kTotals == kEdgeOfTotals) before_ends(totals, i, n);
   TRUENORM_UNROLL
   for (int64_t r = 0; r < kRows; ++r) gradient_end(gradient[r], rows, r, gamma, totals, i, n);
+  if constexpr (kTotals == kEdgeOfTotals) after_ends(totals, i, n);
 }
 template <int64_t kRows, class T, class G, class O>
 HWY_INLINE void gradient_plain_rows(const GradRow* grads, const PlainRows<T, G, O>& rows, const float* gamma, const Totals& totals,
                                     size_t n, bool streams, const Machine& machine) {
-  const std::make_index_sequence<kRows> each;
-  if (streams) {
-    if (rows.ahead.any()) return gradient_plain_rows<true, true>(each, grads, rows, gamma, totals, n, machine);
-    return gradient_plain_rows<true, false>(each, grads, rows, gamma, totals, n, machine);
+  const auto with = [&](auto streamed, auto fetched) HWY_ATTR {
+    constexpr bool kStream = streamed(), kAhead = fetched();
+    const std::make_index_sequence<kRows> each;
+    if constexpr (!kInSteps<T>) {
+      if (totals.dgamma && totals.has_edge()) return gradient_plain_rows<kEdgeOfTotals, kStream, true>(each, grads, rows, gamma, totals, n, machine);
+      if (totals.dgamma) return gradient_plain_rows<kStoredTotals, kStream, kAhead>(each, grads, rows, gamma, totals, n, machine);
+    }
+    gradient_plain_rows<kNoTotals, kStream, kAhead>(each, grads, rows, gamma, totals, n, machine);
+  };
+  if (streams) return rows.ahead.any() ? with(std::true_type(), std::true_type()) : with(std::true_type(), std::false_type());
+  rows.ahead.any() ? with(std::false_type(), std::true_type()) : with(std::false_type(), std::false_type());
+}
+
+// The only row of its totals, a plain one: they are its terms rounded once, with +0 in place of -0 (1 x 4096, Zen 4: bfloat16 9 -> 17 GB/s).
+template <bool kStream, class T, class G, class O>
+HWY_NOINLINE void gradient_only_row(const PlainGradient gradient, const T* x, const G* dy, const float* HWY_RESTRICT gamma, O* dx,
+                                    float* HWY_RESTRICT dgamma, float* HWY_RESTRICT dbeta, size_t n) {
+  constexpr size_t kN = kPartVectors;
+  const auto dgamma_of = [&](const auto& c, const auto& dy_part) HWY_ATTR { return dy_part * gradient.x_hat_of(c) + fill<sizeof(c) / sizeof(VF32)>(0.0f); };
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    F32x16 out;
+    TRUENORM_UNROLL
+    for (size_t k = 0; k < kParts; ++k) {
+      const size_t at = i + k * kPartLanes;
+      const F32Part c = gradient.c(load<kN>(x + at)), dy_part = load<kN>(dy + at);
+      store(dgamma_of(c, dy_part), dgamma + at);
+      store(dy_part + fill<kN>(0.0f), dbeta + at);
+      set_part(out, k, gradient.dx_of(c, load<kN>(gamma + at) * dy_part));
+    }
+    put<kStream>(out, dx + i);  // last: dx may be dy or x
   }
-  if (rows.ahead.any()) return gradient_plain_rows<false, true>(each, grads, rows, gamma, totals, n, machine);
-  gradient_plain_rows<false, false>(each, grads, rows, gamma, totals, n, machine);
+  if (i == n) return;
+  const F32x16 c = gradient.c(load_n(x + i, n - i)), dy_rest = load_n(dy + i, n - i), g = load_n(gamma + i, n - i) * dy_rest;
+  store_n(dgamma_of(c, dy_rest), dgamma + i, n - i);
+  store_n(dy_rest + fill(0.0f), dbeta + i, n - i);
+  store_n(gradient.dx_of(c, g), dx + i, n - i);
 }
 
 // Rows of whole aligned lines go straight to memory (half types on AVX-512, half a line at a time, Zen 4: dx alone 12 to 19 % faster,
@@ -138,22 +176,28 @@ HWY_INLINE bool streams(const BackwardTask& task, int64_t begin) {
 // Features [begin, end) of rows [first, first + rows), rows in order within a block of columns.
 template <class T, class G, class O>
 HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows,
-                              const GradRow* grads, int64_t begin, int64_t end) {
-  const Totals totals{task.dgamma, task.dbeta, task.dgamma_error, task.dbeta_error};
+                              const GradRow* grads, int64_t begin, int64_t end, const Ahead& ahead) {
+  const bool has_totals = task.dgamma || task.dbeta, last = first + rows == task.rows;
   const bool streams = HWY_NAMESPACE::streams<O>(task, begin), stages = task.traffic.past_caches && task.dx && !streams;
   constexpr int64_t kStagedRows = 4;
   HWY_ALIGN O stage[kStagedRows * kColumns];
-  const Ahead ahead = fetched<T>(task, first + rows).with_columns;
   for (int64_t i = begin; i < end; i += kColumns) {
     const size_t n = static_cast<size_t>(HWY_MIN(kColumns, end - i));
     const Compute<T>* gamma_block = gamma.block(i, n);
-    const Totals here = totals.at(i - begin);
+    Totals here;
+    bool rounds = false;
+    if (has_totals) {
+      here = Totals(task, i - begin, i);
+      here.begins = here.begins && first == 0;
+      rounds = last && here.rounds();
+    }
+    float *const dgamma_rounded = here.dgamma_rounded, *const dbeta_rounded = here.dbeta_rounded;
     // Without totals there is little to share; ends of short rows then cost more than it brings (20 features: a third).
     const bool shares = here.dgamma || n % kLanes == 0 || n >= (sizeof(T) == 2 ? 8 : 2) * kLanes;
     const bool in_steps = kInSteps<T> && here.dgamma;
     const int64_t most = !in_steps ? kTogether<T> : stages ? kStagedRows : kBatch;
     int64_t together = 1;
-    for (int64_t r = 0; r < rows; r += together) {
+    for (int64_t r = 0; r < rows; r += together, here.begins = false) {
       const T* x = static_cast<const T*>(task.x) + (first + r) * task.x_stride + i;
       const G* dy = static_cast<const G*>(task.dy) + (first + r) * task.dy_stride + i;
       O* dx = task.dx ? static_cast<O*>(task.dx) + (first + r) * task.dx_stride + i : nullptr;
@@ -162,6 +206,15 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
         if (dx && shares && !here.dgamma == !here.dbeta && all_plain(grads + r, 1)) {
           while (together < HWY_MIN(most, rows - r) && all_plain(grads + r + together, 1)) ++together;
           if (!in_steps && together == 3) together = 2;
+          const bool ends = rounds && r + together == rows;
+          if (ends && rows == 1 && here.begins && !stages) {
+            const PlainGradient gradient(grads[r].narrow);
+            if (streams) gradient_only_row<true>(gradient, x, dy, gamma_block, dx, dgamma_rounded, dbeta_rounded, n);
+            else gradient_only_row<false>(gradient, x, dy, gamma_block, dx, dgamma_rounded, dbeta_rounded, n);
+            break;
+          }
+          here.dgamma_rounded = ends ? dgamma_rounded : nullptr;
+          here.dbeta_rounded = ends ? dbeta_rounded : nullptr;
           const PlainRows<T, G, O> plain{x, dy, stages ? stage : dx, task.x_stride, task.dy_stride, stages ? kColumns : task.dx_stride, ahead};
           if (in_steps) gradient_in_steps(grads + r, together, plain, gamma_block, here, n, streams, task.machine);
           else if (together == 1) gradient_plain_rows<1>(grads + r, plain, gamma_block, here, n, streams, task.machine);
@@ -173,7 +226,9 @@ HWY_NOINLINE void group_columns(const BackwardTask& task, Parameter<T>& gamma, i
           continue;
         }
       }
+      if (here.begins) clear(here, n);
       gradient_row(GradOf<T>::get(grads[r]), x, dy, gamma_block, dx, here, n, streams);
+      if (rounds && r + 1 == rows) round_totals(Totals(task, i - begin, i), n);
     }
   }
 }

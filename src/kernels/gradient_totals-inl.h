@@ -13,19 +13,11 @@
 #include "kernels.h"
 #include "lanes-inl.h"
 #include "memory-inl.h"
+#include "totals-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
-
-// Totals over the rows; each is padded to whole sixteens of features.
-struct Totals {
-  double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
-  static HWY_INLINE double* shifted(double* p, int64_t i) { return p ? p + i : nullptr; }
-  HWY_INLINE Totals at(int64_t i) const {
-    return {shifted(dgamma, i), shifted(dbeta, i), shifted(dgamma_error, i), shifted(dbeta_error, i)};
-  }
-};
 
 // What sixteen features of a row add to the totals; returns their dx.
 template <class Gradient, class V>
@@ -50,10 +42,15 @@ struct PlainRows {
 template <class T, class G, class O>
 HWY_INLINE void gradient_end(const PlainGradient& gradient, const PlainRows<T, G, O>& rows, int64_t r, const float* HWY_RESTRICT gamma,
                              const Totals& totals, size_t i, size_t n) {
-  if (i == n) return;
   store_n(gradient_lanes(gradient, load_n(rows.x + r * rows.x_stride + i, n - i), load_n(rows.dy + r * rows.dy_stride + i, n - i),
                          load_n(gamma + i, n - i), totals.at(static_cast<int64_t>(i))),
           rows.dx + r * rows.dx_stride + i, n - i);
+}
+HWY_INLINE void before_ends(const Totals& totals, size_t i, size_t n) {
+  if (totals.begins) clear(totals.at(static_cast<int64_t>(i)), n - i);
+}
+HWY_INLINE void after_ends(const Totals& totals, size_t i, size_t n) {
+  if (totals.rounds()) round_totals(totals.at(static_cast<int64_t>(i)), n - i);
 }
 
 // Which types have the steps. Of float32 little is left to convert, and the terms would be more to store than dx.
@@ -100,8 +97,9 @@ HWY_INLINE hn::Vec<D> add_busy(HWY_MAYBE_UNUSED D d, hn::Vec<D> sum, hn::Vec<D> 
 }
 
 // dgamma += dy * x_hat, dbeta += dy for n columns, whole sixteens, of some rows in order; D: vectors of float64.
-template <class D>
-HWY_NOINLINE void add_terms(D f64, const TotalRows& rows, int64_t count, double* HWY_RESTRICT dgamma, double* HWY_RESTRICT dbeta, size_t n) {
+template <bool kEdges, class D>
+HWY_NOINLINE void add_terms(D f64, const TotalRows& rows, int64_t count, const Totals& given, size_t n) {
+  const Totals totals = given;
   constexpr size_t kN = hn::MaxLanes(D()), kVectors = HWY_MIN(kLanes / kN, size_t{4});
   const hn::Rebind<float, D> f32;
   using V = hn::Vec<D>;
@@ -109,8 +107,9 @@ HWY_NOINLINE void add_terms(D f64, const TotalRows& rows, int64_t count, double*
     V dgamma_total[kVectors], dbeta_total[kVectors];
     TRUENORM_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
-      dgamma_total[v] = hn::LoadU(f64, dgamma + i + v * kN);
-      dbeta_total[v] = hn::LoadU(f64, dbeta + i + v * kN);
+      const bool begins = kEdges && totals.begins;
+      dgamma_total[v] = begins ? hn::Zero(f64) : hn::LoadU(f64, totals.dgamma + i + v * kN);
+      dbeta_total[v] = begins ? hn::Zero(f64) : hn::LoadU(f64, totals.dbeta + i + v * kN);
     }
     const float *x_hat = rows.x_hat + i, *dy = rows.dy + i;
     for (int64_t r = 0; r < count; ++r, x_hat += kTotalColumns, dy += kTotalColumns) {
@@ -123,8 +122,14 @@ HWY_NOINLINE void add_terms(D f64, const TotalRows& rows, int64_t count, double*
     }
     TRUENORM_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
-      hn::StoreU(dgamma_total[v], f64, dgamma + i + v * kN);
-      hn::StoreU(dbeta_total[v], f64, dbeta + i + v * kN);
+      const size_t at = i + v * kN;
+      if (kEdges && totals.rounds()) {
+        hn::StoreU(canonical(f32, hn::DemoteTo(f32, dgamma_total[v])), f32, totals.dgamma_rounded + at);
+        hn::StoreU(canonical(f32, hn::DemoteTo(f32, dbeta_total[v])), f32, totals.dbeta_rounded + at);
+      } else {
+        hn::StoreU(dgamma_total[v], f64, totals.dgamma + at);
+        hn::StoreU(dbeta_total[v], f64, totals.dbeta + at);
+      }
     }
   }
 }
@@ -151,10 +156,18 @@ HWY_NOINLINE void gradient_in_steps(const GradRow* grads, int64_t count, const P
       }
       row_terms(std::false_type());
     }
-    if (machine.half_vectors) add_terms(HalfF64(), terms, count, totals.dgamma + i, totals.dbeta + i, columns);
-    else add_terms(F64(), terms, count, totals.dgamma + i, totals.dbeta + i, columns);
+    const Totals here = totals.at(static_cast<int64_t>(i));
+    const auto add = [&](auto f64) HWY_ATTR {
+      if (here.has_edge()) add_terms<true>(f64, terms, count, here, columns);
+      else add_terms<false>(f64, terms, count, here, columns);
+    };
+    if (machine.half_vectors) add(HalfF64());
+    else add(F64());
   }
+  if (whole == n) return;
+  before_ends(totals, whole, n);
   for (int64_t r = 0; r < count; ++r) gradient_end(PlainGradient(grads[r].narrow), rows, r, gamma, totals, whole, n);
+  after_ends(totals, whole, n);
 }
 template <class T, class G, class O>
 HWY_INLINE void gradient_in_steps(const GradRow* grads, int64_t count, const PlainRows<T, G, O>& rows, const float* gamma, const Totals& totals,

@@ -52,6 +52,8 @@ struct BackwardTask {
   GradRow* grad_rows;  // one a row: filled by the sums, read by the columns
   // Totals over the rows, added to; padded to whole sixteens. Float64 rows also have the totals' errors. Null: not wanted.
   double *dgamma, *dbeta, *dgamma_error, *dbeta_error;
+  bool begins;  // they begin with these rows, at +0, and what they hold is not read
+  float *dgamma_rounded, *dbeta_rounded;  // null, or they end with these rows and are rounded to here, with feature 0 first
   Traffic traffic;
   Machine machine;
 };

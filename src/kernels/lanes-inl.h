@@ -165,16 +165,18 @@ HWY_INLINE bool is_zero(const F64x16& x) {
 }
 
 // Every NaN becomes the canonical one: x86 and ARM make and propagate different ones.
+template <class D>
+HWY_INLINE hn::Vec<D> canonical(D d, hn::Vec<D> x) {
+  using Bits = hn::TFromD<hn::RebindToUnsigned<D>>;
+  constexpr Bits kNaN = sizeof(Bits) == 4 ? Bits{0x7FC00000u} : static_cast<Bits>(uint64_t{0x7FF8} << 48);
+  return hn::IfThenElse(hn::Eq(x, x), x, hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), kNaN)));
+}
+HWY_INLINE VF64 canonical(VF64 x) { return canonical(F64(), x); }
 template <size_t kN>
 HWY_INLINE F32s<kN> canonical(F32s<kN> x) {
-  const VF32 nan = hn::BitCast(F32(), hn::Set(hn::RebindToUnsigned<F32>(), 0x7FC00000u));
   TRUENORM_UNROLL
-  for (size_t i = 0; i < kN; ++i) x.v[i] = hn::IfThenElse(hn::Eq(x.v[i], x.v[i]), x.v[i], nan);
+  for (size_t i = 0; i < kN; ++i) x.v[i] = canonical(F32(), x.v[i]);
   return x;
-}
-HWY_INLINE VF64 canonical(VF64 x) {
-  const VF64 nan = hn::BitCast(F64(), hn::Set(hn::RebindToUnsigned<F64>(), uint64_t{0x7FF8} << 48));
-  return hn::IfThenElse(hn::Eq(x, x), x, nan);
 }
 template <size_t kN>
 HWY_INLINE F64s<kN> canonical(F64s<kN> x) {

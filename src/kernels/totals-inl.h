@@ -6,13 +6,51 @@
 #define TRUENORM_TOTALS_INL_H_
 #endif
 
-#include "backward-inl.h"
+#include "gradient-inl.h"
+#include "kernels.h"
 #include "lanes-inl.h"
 #include "memory-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
+
+// Totals over the rows; each is padded to whole sixteens of features.
+struct Totals {
+  double *dgamma = nullptr, *dbeta = nullptr, *dgamma_error = nullptr, *dbeta_error = nullptr;
+  float *dgamma_rounded = nullptr, *dbeta_rounded = nullptr;
+  bool begins = false;
+
+  Totals() = default;
+  // From feature i on, `at` features beyond the task's first.
+  HWY_INLINE Totals(const BackwardTask& task, int64_t at, int64_t i)
+      : dgamma(shifted(task.dgamma, at)), dbeta(shifted(task.dbeta, at)), dgamma_error(shifted(task.dgamma_error, at)),
+        dbeta_error(shifted(task.dbeta_error, at)), dgamma_rounded(shifted(task.dgamma_rounded, i)),
+        dbeta_rounded(shifted(task.dbeta_rounded, i)), begins(task.begins) {}
+
+  HWY_INLINE bool has_edge() const { return begins || rounds(); }  // not only read and stored
+  HWY_INLINE bool rounds() const { return dgamma_rounded || dbeta_rounded; }
+  HWY_INLINE Totals at(int64_t i) const {
+    Totals t;
+    t.dgamma = shifted(dgamma, i);
+    t.dbeta = shifted(dbeta, i);
+    t.dgamma_error = shifted(dgamma_error, i);
+    t.dbeta_error = shifted(dbeta_error, i);
+    t.dgamma_rounded = shifted(dgamma_rounded, i);
+    t.dbeta_rounded = shifted(dbeta_rounded, i);
+    t.begins = begins;
+    return t;
+  }
+
+ private:
+  template <class P>
+  static HWY_INLINE P* shifted(P* p, int64_t i) { return p ? p + i : nullptr; }
+};
+// n columns of them.
+HWY_INLINE void clear(const Totals& totals, size_t n) {
+  for (double* p : {totals.dgamma, totals.dbeta, totals.dgamma_error, totals.dbeta_error})
+    for (size_t i = 0; p && i < n; i += kLanes) store(fill(0.0), p + i);
+}
 
 // n is padded to whole sixteens, as the totals are.
 HWY_MAYBE_UNUSED static void merge_totals(double* to, double* to_error, const double* from, const double* from_error, int64_t n) {
@@ -61,6 +99,10 @@ HWY_INLINE void round_totals_to(const double* total, const double* error, O* out
   lanes.copy_to(out + i, count);
 }
 
+HWY_INLINE void round_totals(const Totals& totals, size_t n) {
+  if (totals.dgamma_rounded) round_totals_to(totals.dgamma, nullptr, totals.dgamma_rounded, false, static_cast<int64_t>(n));
+  if (totals.dbeta_rounded) round_totals_to(totals.dbeta, nullptr, totals.dbeta_rounded, false, static_cast<int64_t>(n));
+}
 HWY_MAYBE_UNUSED static void round_totals(const double* total, const double* error, void* out, truenorm_dtype type, bool accumulate, int64_t n) {
   switch (type) {
     case TRUENORM_FLOAT32: return round_totals_to(total, error, static_cast<float*>(out), accumulate, n);
