@@ -108,8 +108,8 @@ HWY_NOINLINE void forward_long_rows(const ForwardTask& task, Parameter<T>& gamma
     if constexpr (kIsQuick<T, O>) {
       if (quick_y) return forward_rows_in_turn<QuickTurn, T, O>(task, gamma, beta, finite);
     }
-    if constexpr (kHasFloatSums<T>) {
-      if (wants_float_sums(task)) return forward_rows_in_turn<NarrowTurn<T, O, HalfF64>, T, O>(task, gamma, beta, finite);
+    if constexpr (kHasFloatSums<T> || kHasHalfSums<T>) {
+      if (wants_float_sums<T>(task)) return forward_rows_in_turn<NarrowTurn<T, O, HalfF64>, T, O>(task, gamma, beta, finite);
     }
     if (!quick_record) return forward_rows_in_turn<NarrowTurn<T, O>, T, O>(task, gamma, beta, finite);
   }
