@@ -323,7 +323,7 @@ HWY_NOINLINE void forward_narrow_rows(const ForwardTask& task) {
     }
   }
   if constexpr (kHasFloatSums<T>) {
-    if (wants_float_sums(task)) return ShortRows<NarrowRows<T, O, HalfF64>>(task, g, b, g, b)();
+    if (wants_float_sums<T>(task)) return ShortRows<NarrowRows<T, O, HalfF64>>(task, g, b, g, b)();
   }
   ShortRows<NarrowRows<T, O>>(task, g, b, g, b)();
 }
