@@ -6,7 +6,6 @@
 #define TRUENORM_BACKWARD_INL_H_
 #endif
 
-#include <stdlib.h>
 #include "dx_in_turn-inl.h"
 #include "gradient-inl.h"
 #include "gradient_batches-inl.h"
@@ -23,27 +22,19 @@ HWY_BEFORE_NAMESPACE();
 namespace truenorm {
 namespace HWY_NAMESPACE {
 
+// Rows that go by columns: the next block of each is fetched, since one after another they are too many pieces for the processor's own
+// fetching (16 x 1048576, Zen 4, all gradients: bfloat16 9.4 -> 13 GB/s).
 template <class T, class G, class O>
 void backward_columns(const BackwardTask& task, int64_t begin, int64_t end) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
-  const char* e = getenv("CB"); const int64_t q = e ? atol(e) : 0;
-  const Ahead ahead{q, q};
-  group_columns<T, G, O>(task, gamma, 0, task.rows, task.grad_rows, begin, end, ahead);
+  const int64_t next = task.traffic.from_memory && task.d > kColumns ? kColumns : 0;
+  group_columns<T, G, O>(task, gamma, 0, task.rows, task.grad_rows, begin, end, {next, next});
   if (task.traffic.past_caches) hwy::FlushStream();
 }
 
 // Both, a few rows at a time while they are in the cache.
 template <class T, class G, class O>
-void backward_rows(const BackwardTask& given) {
-  BackwardTask task = given;
-  // Batches of short rows take totals as they are.
-  const Totals totals(given, 0, 0);
-  const bool batches = kInParts<T, G> && whole_parts(task.d) > 0;
-  if (batches && totals.begins) clear(totals, static_cast<size_t>(task.d));
-  if (batches) {
-    task.begins = false;
-    task.dgamma_rounded = task.dbeta_rounded = nullptr;
-  }
+HWY_NOINLINE void backward_groups(const BackwardTask& task) {
   Parameter<T> gamma(task.gamma, task.d, Compute<T>{1});
   const int64_t group = gradient_rows<T>(task);
   GradRow grads[kBatch];
@@ -63,8 +54,20 @@ void backward_rows(const BackwardTask& given) {
     }
   }
   in_groups(first, task.rows);
-  if (batches && totals.rounds()) round_totals(totals, static_cast<size_t>(task.d));
   if (task.traffic.past_caches) hwy::FlushStream();
+}
+template <class T, class G, class O>
+void backward_rows(const BackwardTask& task) {
+  const bool batches = kInParts<T, G> && kInParts<T, O> && whole_parts(task.d) > 0;
+  if (!batches || !(task.dgamma || task.dbeta)) return backward_groups<T, G, O>(task);
+  // Batches of short rows take totals as they are.
+  const Totals totals(task, 0, 0);
+  BackwardTask stored = task;
+  stored.begins = false;
+  stored.dgamma_rounded = stored.dbeta_rounded = nullptr;
+  if (totals.begins) clear(totals, static_cast<size_t>(task.d));
+  backward_groups<T, G, O>(stored);
+  if (totals.rounds()) round_totals(totals, static_cast<size_t>(task.d));
 }
 
 }  // namespace HWY_NAMESPACE

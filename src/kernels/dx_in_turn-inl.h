@@ -42,7 +42,7 @@ class DxInTurn {
           continue;
         }
         if (has_later) push_block(sums, later.narrow, x(r + 1) + begin, dy(r + 1) + begin, gamma_.block(begin, n), end - begin, with_sums);
-        if (r >= 0) group_columns<T, G, O>(task_, gamma_, r, 1, &pair_[r & 1], begin, end, with_columns);
+        if (r >= 0) finish(r, begin, n, with_columns);
       }
       if (has_later && !set_gradient(sums.total(), d_, later.narrow)) {
         make_exact<T>(task_, r + 1, later.narrow.row);
@@ -58,9 +58,19 @@ class DxInTurn {
   const T* x(int64_t r) const { return static_cast<const T*>(task_.x) + r * task_.x_stride; }
   const G* dy(int64_t r) const { return static_cast<const G*>(task_.dy) + r * task_.dy_stride; }
 
+  HWY_INLINE PlainRows<T, G, O> columns(int64_t r, int64_t begin, const Ahead& ahead) const {
+    return {x(r) + begin, dy(r) + begin, static_cast<O*>(task_.dx) + r * task_.dx_stride + begin, 0, 0, 0, ahead};
+  }
+  HWY_INLINE void finish(int64_t r, int64_t begin, size_t n, const Ahead& ahead) {
+    const GradRow* const row = &pair_[r & 1];
+    if (stages_ || !all_plain(row, 1))
+      return group_columns<T, G, O>(task_, gamma_, r, 1, row, begin, begin + static_cast<int64_t>(n), ahead);
+    gradient_plain_rows<1>(row, columns(r, begin, ahead), gamma_.block(begin, n), Totals{}, n, streams_, task_.machine);
+  }
+
   // The sums of one segment of row r + 1, and those columns of row r.
   HWY_INLINE GradSums turn(int64_t r, int64_t begin, size_t n) {
-    const PlainRows<T, G, O> rows{x(r) + begin, dy(r) + begin, static_cast<O*>(task_.dx) + r * task_.dx_stride + begin, 0, 0, 0, {}};
+    const PlainRows<T, G, O> rows = columns(r, begin, {});
     const PlainGradient gradient(pair_[r & 1].narrow);
     const float hi = pair_[(r + 1) & 1].narrow.row.hi;
     const float* const gamma = gamma_.block(begin, n);

@@ -6,7 +6,6 @@
 #define TRUENORM_GRADIENT_SUMS_INL_H_
 #endif
 
-#include <stdlib.h>
 #include "gradient-inl.h"
 #include "gradient_lanes-inl.h"
 #include "kernels.h"
@@ -177,6 +176,7 @@ struct Fetched {
 template <class T>
 HWY_INLINE Fetched fetched(const BackwardTask& task, int64_t last) {
   constexpr bool kFloat32 = sizeof(T) == 4;
+  if (task.d * static_cast<int64_t>(sizeof(T)) > kMostFetchedBytes) return {};
   if (!(sizeof(T) == 2 ? task.traffic.past_caches : task.traffic.far) && !(kFloat32 && task.d > 2 * kColumns && task.traffic.from_memory)) return {};
   // Rows of so many bytes; none beyond the last.
   const auto rows_of = [&](int64_t bytes) {
@@ -208,8 +208,7 @@ template <class T, class G>
 HWY_NOINLINE uint32_t sum_group(const BackwardTask& task, Parameter<T>& gamma, int64_t first, int64_t rows, uint32_t which,
                               GradRow* grads) {
   Tree<GradSums> tree[kBatch];
-  Ahead ahead = fetched<T>(task, first + rows).with_sums;
-  static const char* e = getenv("SB"); if (e && task.d > 8 * kColumns) ahead = {atol(e), atol(e)};
+  const Ahead ahead = fetched<T>(task, first + rows).with_sums;
   for (int64_t begin = 0; begin < task.d; begin += kColumns) {
     const int64_t end = HWY_MIN(begin + kColumns, task.d);
     const Compute<T>* gamma_block = gamma.block(begin, static_cast<size_t>(end - begin));
