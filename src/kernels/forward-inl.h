@@ -78,13 +78,21 @@ template <bool kFinite, bool kStream = false, class Finish, class T, class O>
 HWY_INLINE void finish_block(const Finish& finish, const T* x, O* y, const Compute<T>* HWY_RESTRICT gamma,
                              const Compute<T>* HWY_RESTRICT beta, size_t n) {
   constexpr size_t kN = kPartVectors;
+  const auto part = [&](size_t at) HWY_ATTR { return finished<kFinite>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at))); };
   size_t i = 0;
+  if constexpr (sizeof(O) == 4 && sizeof(T) == 4) {
+    constexpr size_t kTogether = 4;
+    for (; i + kTogether * kPartLanes <= n; i += kTogether * kPartLanes) {
+      decltype(part(0)) out[kTogether];
+      TRUENORM_UNROLL
+      for (size_t k = 0; k < kTogether; ++k) out[k] = part(i + k * kPartLanes);
+      TRUENORM_UNROLL
+      for (size_t k = 0; k < kTogether; ++k) put<kStream>(out[k], y + i + k * kPartLanes);
+    }
+  }
   for (; i + kLanes <= n; i += kLanes) {
     TRUENORM_UNROLL
-    for (size_t k = 0; k < kParts; ++k) {
-      const size_t at = i + k * kPartLanes;
-      put<kStream>(finished<kFinite>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at))), y + at);
-    }
+    for (size_t k = 0; k < kParts; ++k) put<kStream>(part(i + k * kPartLanes), y + i + k * kPartLanes);
   }
   if (i < n) store_n(finished<kFinite>(finish(load_n(x + i, n - i), load_n(gamma + i, n - i), load_n(beta + i, n - i))), y + i, n - i);
 }
