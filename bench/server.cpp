@@ -34,6 +34,14 @@ double wait_until_idle() {
   return cpu_seconds() - start;
 }
 
+// Steps a second of a loop that needs nothing but the core: fewer while a neighbour shares it.
+double pace() {
+  constexpr int64_t kSteps = 200000;
+  const auto start = Clock::now();
+  for (int64_t i = kSteps; i > 0; --i) asm volatile("" : "+r"(i));
+  return static_cast<double>(kSteps) / seconds_since(start);
+}
+
 struct Prepared {
   Inputs inputs;
   std::unique_ptr<Kernel> kernel;
@@ -49,6 +57,8 @@ nlohmann::json time_calls(Kernel& kernel, double seconds) {
     warm_time = seconds_since(warm_start);
   } while (warm_time < 0.1 * seconds);
   const int64_t calls = std::max<int64_t>(1, static_cast<int64_t>(seconds * static_cast<double>(warm) / warm_time));
+  const double pace_before = pace();
+  kernel.call();
   const double cpu_start = cpu_seconds();
   const auto start = Clock::now();
   for (int64_t i = 0; i < calls; ++i) kernel.call();
@@ -56,6 +66,7 @@ nlohmann::json time_calls(Kernel& kernel, double seconds) {
   return {{"seconds", elapsed / static_cast<double>(calls)},
           {"calls", calls},
           {"processors", cpu / elapsed},
+          {"pace", std::min(pace_before, pace())},
           {"spin", wait_until_idle()}};
 }
 

@@ -51,6 +51,15 @@ def wait_until_idle():
     return time.process_time() - start
 
 
+def pace():
+    """Steps a second of a loop that needs nothing but the core: fewer while a neighbour shares it."""
+    steps = range(5000)
+    start = time.perf_counter()
+    for _ in steps:
+        pass
+    return len(steps) / (time.perf_counter() - start)
+
+
 def time_calls(call, seconds):
     start, warm = time.perf_counter(), 0
     while True:
@@ -61,11 +70,14 @@ def time_calls(call, seconds):
             break
     calls = max(1, int(seconds * warm / elapsed))
     repeat = range(calls)
+    pace_before = pace()
+    call()
     cpu_start, start = time.process_time(), time.perf_counter()
     for _ in repeat:
         call()
     elapsed, cpu = time.perf_counter() - start, time.process_time() - cpu_start
-    return {"seconds": elapsed / calls, "calls": calls, "processors": cpu / elapsed, "spin": wait_until_idle()}
+    slowest = min(pace_before, pace())
+    return {"seconds": elapsed / calls, "calls": calls, "processors": cpu / elapsed, "pace": slowest, "spin": wait_until_idle()}
 
 
 def write_outputs(kernel, command):

@@ -27,6 +27,7 @@ class Worker:
         self.argv = self.module.command(build)
         self.threads = threads
         self.process = None
+        self.best_pace = 0.0
         self.log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - lives as long as the worker
 
     def ask(self, command, **arguments):
