@@ -24,9 +24,9 @@ class Settings:
 
 
 def measure(cell, workers, folder, oracle, settings):
-    """Returns {peer: result}. A result has median, low and high (quartiles) in seconds, rounds, tries (with the turns that
-    were repeated because a neighbour shared the core), errors in ulp, spin (processor seconds burnt after the calls) and processors (how many were busy during them); or `unsupported` or
-    `failed` with the reason."""
+    """Returns {peer: result}. A result has median, low and high (quartiles) in seconds, rounds, tries (turns with those that
+    were repeated because a neighbour shared the core), errors in ulp, spin (processor seconds burnt after the calls) and
+    processors (how many were busy during them); or `unsupported` or `failed` with the reason."""
     results, running = {}, []
     for worker in workers:
         try:

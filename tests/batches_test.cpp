@@ -96,6 +96,30 @@ TEST_P(ShortGradients, OfUnfriendlyRows) {
     }
 }
 
+// Rows so few that the totals of their gradients begin, end or both with them: all plain, with an exact one first, between or
+// last, and with a column of zeros of either sign, whose totals are +0.
+class FewRows : public testing::TestWithParam<std::tuple<Types, int64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Widths, FewRows, testing::Combine(testing::ValuesIn(primary_types()), testing::Values(16, 37, 100, 768, 1025, 2100)));
+
+TEST_P(FewRows, BeginAndEndTheirTotals) {
+  const auto& [types, d] = GetParam();
+  for (const int64_t rows : {1, 2, 3, 4, 5, 8, 9, 17})
+    for (int64_t exact = -1; exact < rows; exact += rows > 4 ? rows - 1 : 1) {
+      Recipe recipe{types, d};
+      for (int64_t row = 0; row < rows; ++row) recipe.rows.push_back(&kind(row_kinds(), row == exact ? "mean 1e3" : "normal"));
+      recipe.gamma = &kind(gamma_kinds(), "near 1");
+      recipe.dy = &kind(slope_kinds(), "normal");
+      Operands o = make(recipe);
+      o.dy.writable();
+      for (int64_t row = 0; row < rows; ++row) {
+        o.dy.set(row * d, -0.0);
+        o.dy.set(row * d + d - 1, row % 2 ? 0.0 : -0.0);
+      }
+      o.dy.read_only();
+      check_backward(o, {}, false);
+    }
+}
+
 // Rows with others between them.
 TEST_P(ShortGradients, OfRowsApart) {
   const auto& [t, d] = GetParam();

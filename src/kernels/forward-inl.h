@@ -81,6 +81,8 @@ HWY_INLINE void finish_block(const Finish& finish, const T* x, O* y, const Compu
   const auto part = [&](size_t at) HWY_ATTR { return finished<kFinite>(finish(load<kN>(x + at), load<kN>(gamma + at), load<kN>(beta + at))); };
   size_t i = 0;
   if constexpr (sizeof(O) == 4 && sizeof(T) == 4) {
+    // Four are loaded before any is stored: where rows start anywhere in a line and arrays at the same place of a page, as large ones
+    // do, a load has the last bits of the address of a store just before it, and waits (Zen 4: 9 x 4099 9 % faster, 7 x 65552 5 %).
     constexpr size_t kTogether = 4;
     for (; i + kTogether * kPartLanes <= n; i += kTogether * kPartLanes) {
       decltype(part(0)) out[kTogether];

@@ -47,6 +47,15 @@ struct PlainGradient {
   HWY_INLINE F32s<kN> dx(const F32s<kN>& x, const F32s<kN>& dy, const F32s<kN>& gamma) const {
     return dx_of(c(x), gamma * dy);
   }
+  // Totals of no other row: their terms rounded once, with +0 in place of -0, as totals that begin at +0 have it.
+  template <size_t kN>
+  HWY_INLINE F32s<kN> only_dgamma(const F32s<kN>& c, const F32s<kN>& dy) const {
+    return dy * x_hat_of(c) + fill<kN>(0.0f);
+  }
+  template <size_t kN>
+  static HWY_INLINE F32s<kN> only_dbeta(const F32s<kN>& dy) {
+    return dy + fill<kN>(0.0f);
+  }
   HWY_INLINE void add_dgamma(const F32x16& x, const F32x16& dy, double* total, double*) const {
     store(add_exact_product(widen(dy), widen(finish.x_hat(x)), load(total)), total);
   }

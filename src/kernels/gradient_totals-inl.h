@@ -124,8 +124,8 @@ HWY_NOINLINE void add_terms(D f64, const TotalRows& rows, int64_t count, const T
     for (size_t v = 0; v < kVectors; ++v) {
       const size_t at = i + v * kN;
       if (kEdges && totals.rounds()) {
-        hn::StoreU(canonical(f32, hn::DemoteTo(f32, dgamma_total[v])), f32, totals.dgamma_rounded + at);
-        hn::StoreU(canonical(f32, hn::DemoteTo(f32, dbeta_total[v])), f32, totals.dbeta_rounded + at);
+        hn::StoreU(canonical(f32, round_to_f32(f32, dgamma_total[v])), f32, totals.dgamma_rounded + at);
+        hn::StoreU(canonical(f32, round_to_f32(f32, dbeta_total[v])), f32, totals.dbeta_rounded + at);
       } else {
         hn::StoreU(dgamma_total[v], f64, totals.dgamma + at);
         hn::StoreU(dbeta_total[v], f64, totals.dbeta + at);

@@ -201,16 +201,24 @@ HWY_INLINE F64s<kN> widen(const F32s<kN>& x) {
   }
   return z;
 }
+template <class D>
+HWY_INLINE hn::Vec<D> round_to_f32(D f32, hn::Vec<hn::Rebind<double, D>> x) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(f32, static_cast<float>(hn::GetLane(x)));  // DemoteTo() saturates where IEEE 754 overflows
+#else
+  return hn::DemoteTo(f32, x);
+#endif
+}
 template <size_t kN>
 HWY_INLINE F32s<kN> round_to_f32(const F64s<kN>& x) {
   F32s<kN> z;
   TRUENORM_UNROLL
   for (size_t i = 0; i < kN; ++i) {
 #if HWY_TARGET == HWY_SCALAR
-    z.v[i] = hn::Set(F32(), static_cast<float>(hn::GetLane(x.v[i])));  // DemoteTo() saturates where IEEE 754 overflows
+    z.v[i] = round_to_f32(F32(), x.v[i]);
 #else
     const hn::Half<F32> half;
-    z.v[i] = hn::Combine(F32(), hn::DemoteTo(half, x.v[2 * i + 1]), hn::DemoteTo(half, x.v[2 * i]));
+    z.v[i] = hn::Combine(F32(), round_to_f32(half, x.v[2 * i + 1]), round_to_f32(half, x.v[2 * i]));
 #endif
   }
   return z;
