@@ -56,7 +56,7 @@ class Backward {
     blocks_ = (in_all + block_ - 1) / block_;
     totals_ = (call.dgamma.data ? 1 : 0) + (call.dbeta.data ? 1 : 0);
     if (wide_) totals_ *= 2;
-    // Totals of one block that are wanted as they are for float32 rows are rounded where their last rows are added.
+    // float32 gradients of a single block of rows are rounded by the kernel that adds the last of them.
     const auto as_float32 = [](const Operand& wanted) { return !wanted.data || wanted.dtype == TRUENORM_FLOAT32; };
     rounds_ = blocks_ == 1 && !wide_ && !in_pieces_ && !options.accumulate && as_float32(call.dgamma) && as_float32(call.dbeta);
     // Many groups: one thread a group. Else the threads share a group.
